@@ -1,15 +1,27 @@
-"""The cache of answers: what was accepted comes back word for word, and nothing else ever does."""
+"""The cache of answers, and a model behind it: what was accepted comes back, and nothing else ever does."""
 
+import asyncio
 import hmac
 import json
 import os
 import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import builders as build
+import fakes
 import pytest
+from fakes import ScriptedLLM
+from plans import make_plan
 
 from ci_evals.adapters.answer_cache import MAX_CHARACTERS, MAX_DAYS, AnswerCache
+from ci_evals.adapters.models.cached_llm import CachedLLM
+from ci_evals.domain.errors import LLMAnswerError
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.grading.judge import Judge
+from ci_evals.metering import MeteredLLM
+from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
 SIGNS, MODEL = b"signs", "judge"
@@ -26,20 +38,14 @@ def entry_file(folder, key=KEY):
     return folder / "cache" / key[:2] / f"{key}.json"
 
 
-def test_cached_answer_is_found_only_for_same_key_and_folder(tmp_path):
+def test_cached_answer_is_found_for_same_key_and_folder_and_only_its_owner_reads_it(tmp_path):
     open_cache(tmp_path).keep(KEY, MODEL, ANSWER)
     assert open_cache(tmp_path).find(KEY, MODEL) == ANSWER
     assert open_cache(tmp_path).find(OTHER, MODEL) is None
     assert open_cache(tmp_path / "elsewhere").find(KEY, MODEL) is None
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
-def test_cache_is_readable_by_its_owner_alone(tmp_path):
-    """Conversations are quoted there."""
-    open_cache(tmp_path).keep(KEY, MODEL, ANSWER)
-    file = entry_file(tmp_path)
-    paths = (file, file.parent, file.parent.parent)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o700, 0o700]
+    if os.name == "posix":  # Conversations are quoted there.
+        paths = (file := entry_file(tmp_path), file.parent, file.parent.parent)
+        assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o700, 0o700]
 
 
 def signed_entry(signs=SIGNS, **changed):
@@ -51,35 +57,18 @@ def signed_entry(signs=SIGNS, **changed):
 
 NOW = int(time.time())
 BAD_ENTRIES = [
-    *(
-        "",
-        signed_entry()[:-9],
-        "[]",
-        "null",
-        "[" * 100_000,
-        signed_entry() + " " * 1_000_000,
-        b"\xff\xfe\x00",
-    ),
-    *(
-        signed_entry(version=1),
-        signed_entry(version="2"),
-        signed_entry(version=True),
-        signed_entry(model="another"),
-        signed_entry(key=OTHER),
-    ),
-    *(
-        signed_entry(at=NOW + 2 * DAY),
-        signed_entry(at=NOW - (MAX_DAYS + 1) * DAY),
-        signed_entry(at=True),
-        signed_entry(at=1e300),
-    ),
-    *(signed_entry(signs=b"another key"), signed_entry(signature=None), signed_entry(signature="\ud800")),
-    *(signed_entry(answer=None), signed_entry(answer=""), signed_entry(answer={"verdict": "pass"})),
+    "", signed_entry()[:-9], "[]", "null", "[" * 100_000, signed_entry() + " " * 1_000_000, b"\xff\xfe\x00",
+    signed_entry(version=1), signed_entry(version="2"), signed_entry(version=True),
+    signed_entry(model="another"), signed_entry(key=OTHER),
+    signed_entry(at=NOW + 2 * DAY), signed_entry(at=NOW - (MAX_DAYS + 1) * DAY), signed_entry(at=True),
+    signed_entry(at=1e300),
+    signed_entry(signs=b"another key"), signed_entry(signature=None), signed_entry(signature="\ud800"),
+    signed_entry(answer=None), signed_entry(answer=""), signed_entry(answer={"verdict": "pass"}),
     signed_entry(answer="x" * (MAX_CHARACTERS + 1)),
     json.dumps(json.loads(signed_entry()) | {"answer": "another"}),
     json.dumps(json.loads(signed_entry()) | {"at": NOW - DAY}),
     json.dumps(json.loads(signed_entry(at=NOW - 40 * DAY)) | {"at": NOW}),
-]
+]  # fmt: skip
 
 
 def test_invalid_cache_entry_is_skipped_and_replaced(tmp_path):
@@ -127,15 +116,11 @@ def test_concurrent_writers_never_leave_half_an_answer(tmp_path):
     answers = [json.dumps({"reasoning": str(number) * 20_000}) for number in range(4)]
 
     def work(answer):
-        result = []
-        for _ in range(20):
-            open_cache(tmp_path).keep(KEY, MODEL, answer)
-            result.append(open_cache(tmp_path).find(KEY, MODEL))
-        return result
+        open_cache(tmp_path).keep(KEY, MODEL, answer)
+        return open_cache(tmp_path).find(KEY, MODEL)
 
     with ThreadPoolExecutor(4) as pool:
-        result = [one for some in pool.map(work, answers) for one in some]
-    assert set(result) <= set(answers)
+        assert set(pool.map(work, answers * 20)) <= set(answers)
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == [f"{KEY}.json"]
 
 
@@ -178,3 +163,111 @@ def test_old_answers_expire_and_are_removed(tmp_path):
     os.utime(entry_file(tmp_path), (1, 1))
     open_cache(tmp_path).sweep()
     assert entry_file(tmp_path).exists()
+
+
+PROMPT = Prompt(system="You judge.", text="Is it so?", schema={"a": 1, "b": 2}, sample_id="1/0/0")
+WHO = ("run", "openai", "https://models.example/v1")
+
+
+def cached_llm(folder, llm, who=WHO):
+    return CachedLLM(llm, open_cache(folder), *who)
+
+
+def ask_cached(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):
+    completion = asyncio.run(cached_llm(folder, llm, who).complete(prompt))
+    if accept:
+        completion.accept()
+    return completion
+
+
+def test_equal_question_is_answered_from_the_cache_at_no_cost(tmp_path):
+    first, second = ScriptedLLM(["yes"]), ScriptedLLM(["no"])
+    assert ask_cached(tmp_path, first) == Completion("yes", input_tokens=100, output_tokens=10)
+    assert ask_cached(tmp_path, second) == Completion("yes", cost_usd=0.0, cached=True)
+    assert second.prompts == []
+
+
+def test_cached_answer_is_not_used_for_changed_question_or_judge(tmp_path):
+    """Its words, its form, the vote, the trial and the attempt; its model, provider, address and purpose."""
+    ask_cached(tmp_path, ScriptedLLM(["yes"]))
+    for change in [
+        *({"system": "You judge strictly."}, {"text": "Is it not so?"}, {"schema_name": "verdict"}),
+        *({"schema": {"b": 2, "a": 1}}, {"schema": None}),
+        *({"sample_id": "1/0/1"}, {"sample_id": "1/1/0"}, {"sample_id": "2/0/0"}),
+    ]:
+        assert ask_cached(tmp_path, ScriptedLLM(["no"]), replace(PROMPT, **change)).text == "no", change
+    for model, who in [
+        ("other-model", WHO),
+        ("scripted-model", ("run", "anthropic", WHO[2])),
+        ("scripted-model", ("run", "openai", "https://other.example/v1")),
+        ("scripted-model", ("rejudge", *WHO[1:])),
+    ]:
+        assert ask_cached(tmp_path, ScriptedLLM(["no"], model=model), who=who).text == "no", (model, who)
+
+
+def test_rejected_answers_and_errors_are_not_cached(tmp_path):
+    ask_cached(tmp_path, ScriptedLLM(["gibberish"]), accept=False)
+    with pytest.raises(LLMAnswerError):
+        ask_cached(tmp_path, ScriptedLLM([LLMAnswerError("refuses")]))
+    assert ask_cached(tmp_path, ScriptedLLM(["yes"])).text == "yes"
+
+
+def answer(verdict, quote="All is well"):
+    return fakes.judge_answer(verdict, "So it is.", (1, quote))
+
+
+PASS, FAIL, CANNOT = answer("pass"), answer("fail"), answer("cannot_tell")
+VOID = answer("pass", "Nobody said this")
+
+
+def judge_trial(folder, llm, sample_id="1", votes=1):
+    """The outcome and cause of a verdict on a small conversation, and what it took."""
+    test = make_plan({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
+    suite = test.suites[0].suite
+    transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
+    meter = MeteredLLM(cached_llm(folder, llm), "judge", lambda _: None)
+    judge = Judge([meter], Redactor(), votes=votes, sample_id=sample_id)
+    context = judge.context(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
+    verdict = asyncio.run(context.decide(suite.tests[0].evaluations[0]))
+    return verdict.outcome, verdict.cause, meter.usage
+
+
+@pytest.mark.parametrize("first", ["no JSON", VOID, CANNOT, LLMAnswerError("refuses")], ids=str)
+def test_undecided_or_invalid_answer_is_not_cached(tmp_path, first):
+    """One that cannot be read, rests on words that were never said, or does not decide is asked again."""
+    judge_trial(tmp_path, ScriptedLLM([first]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([PASS]))
+    assert (outcome, usage.cached) == ("passed", 0)
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached, usage.cost_usd) == ("passed", 1, 1, 0.0)
+
+
+def test_retry_after_void_answer_is_cached_separately(tmp_path):
+    """The void first answer is asked for again, and the good second one is still there."""
+    judge_trial(tmp_path, ScriptedLLM([VOID, FAIL]))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
+
+
+def test_forged_cache_entry_is_ignored_and_a_signed_one_checked_again(tmp_path):
+    """It has no good signature, so that the judge is asked."""
+    judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    (file,) = tmp_path.rglob("*.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 1, 0)
+    # One that says nothing of the conversation is asked again.
+    open_cache(tmp_path).keep(file.stem, "scripted-model", VOID)
+    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
+
+
+def test_trials_and_votes_have_separate_cache_entries(tmp_path):
+    """One answer for two equal conversations would hide the judge's noise."""
+    assert judge_trial(tmp_path, ScriptedLLM([PASS]), sample_id="1")[0] == "passed"
+    assert judge_trial(tmp_path, ScriptedLLM([FAIL]), sample_id="2")[0] == "failed"
+    votes = ScriptedLLM([FAIL, PASS, FAIL])
+    judge_trial(tmp_path, votes, sample_id="3", votes=3)
+    assert len(votes.prompts) == 3
+    again = judge_trial(tmp_path, ScriptedLLM([PASS]), sample_id="3", votes=3)
+    assert (again[0], again[2].cached) == ("failed", 3)

@@ -21,11 +21,7 @@ LINE = tuple(f"{index:x}" * 40 for index in range(1, 10))
 BASE, HEAD, MERGE, ELSEWHERE = LINE[-1], "d" * 40, "e" * 40, "f" * 40
 
 PULL_REQUEST = GitHubEvent(
-    event="pull_request",
-    repository=REPOSITORY,
-    number=7,
-    base=Base("main", LINE[-2], MERGE),
-    own_run=WorkflowRun(900),
+    "pull_request", REPOSITORY, number=7, base=Base("main", LINE[-2], MERGE), own_run=WorkflowRun(900)
 )
 
 
@@ -79,16 +75,14 @@ def note(*args, **wanted) -> str:
     return find_baseline(*args, **wanted).note
 
 
-def test_runs_before_the_baseline_are_its_history(api):
+def test_usable_runs_before_the_baseline_are_its_history(api):
     """The nearest first, and no more than are asked for."""
     for number, commit in enumerate(LINE):
         api.add_run(commit, artifact(str(number)))
     outcome = find_baseline(api, earlier=3)
     assert (name_of(outcome), [name_of(each) for each in outcome.earlier]) == ("8", ["7", "6", "5"])
     assert find_baseline(api).earlier == ()
-
-
-def test_unusable_earlier_run_is_skipped_in_the_history(api):
+    api.artifacts.clear()
     api.add_run(LINE[-4], artifact("old"))
     api.add_run(LINE[-3], b"no zip file")
     api.add_run(LINE[-2], artifact("a pull request's"), event="pull_request")
@@ -161,7 +155,6 @@ def test_search_takes_five_requests_or_one_if_there_is_no_artifact(api):
 
 
 def test_artifact_is_selected_by_key_and_read_unzipped(api):
-    """The upload step can upload a file as it is."""
     api.add_run(BASE, artifact("default"))
     api.add_run(BASE, artifact("nightly"), name="ci-evals-results-nightly")
     assert found_run(api, key="nightly") == "nightly"
@@ -263,17 +256,14 @@ QUEUE = "gh-readonly-queue/main/pr-6-" + LINE[5]
 QUEUED = {"event": "merge_group", "head_branch": QUEUE}
 
 
-def test_merge_queue_run_is_a_baseline_once_its_commit_is_on_the_branch(api):
+def test_merge_queue_run_is_baseline_of_the_next_group_and_once_it_is_on_the_branch(api):
     """The queue's commit becomes that of main, where nothing has to be run again."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(LINE[5], artifact("queued"), **QUEUED)
     outcome = find_baseline(api)
     assert name_of(outcome) == "queued"
     assert outcome.note.endswith("of main, 3 commits before the base")
-
-
-def test_merge_group_uses_preceding_merge_group_as_baseline(api):
-    """Which may still wait to be merged: then it is no commit of main yet."""
+    # The group in front may still wait to be merged: then it is no commit of main yet.
     api.add_commit("c" * 40, BASE)
     api.add_run("c" * 40, artifact("in front"), **QUEUED)
     assert found_run(api, event("merge_group", "main", "c" * 40)) == "in front"
@@ -364,12 +354,6 @@ def test_forged_baseline_artifact_is_not_used(api, attack):
     assert all(str(api.artifacts[-1]["id"]) not in str(request) for request in api.requests)
 
 
-def test_missing_baseline_is_noted_if_only_pull_request_runs_have_artifacts(api):
-    """At first only the pull request that brought the workflow has an artifact."""
-    api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
-    assert find_baseline(api) == ONLY_OTHERS
-
-
 def test_at_most_ten_runs_are_checked_for_trust(api):
     """Forks and expired artifacts use up nothing: the list alone shows that they do not serve."""
     for _ in range(12):
@@ -386,11 +370,14 @@ def test_at_most_ten_runs_are_checked_for_trust(api):
 
 
 def test_missing_baseline_is_explained(api):
-    """Before the first run of the base; if all have expired, or were interrupted; without permission."""
+    """Before the first run of the base, also if the pull request that brings the workflow has an artifact;
+    if all have expired; without permission.
+    """
     first = f"no run on main has left the artifact '{NAME}'; it is uploaded by the first run there"
     assert find_baseline(api) == NoBaseline(yet=True, reason=first)
-    api.add_run(BASE, artifact("old"), expired=True)
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
+    assert find_baseline(api) == ONLY_OTHERS
+    api.add_run(BASE, artifact("old"), expired=True)
     expired = f"all artifacts '{NAME}' of main have expired; the next run there uploads a new one"
     assert find_baseline(api) == NoBaseline(expired)
     api.permissions.remove("actions: read")
@@ -404,9 +391,8 @@ def test_interrupted_run_is_skipped(api):
     """Killed, it leaves what its folder said before its end: the run before it serves."""
     unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
     api.add_run(BASE, unfinished)
-    assert find_baseline(api) == NoBaseline(
-        f"the runs of main that left the artifact '{NAME}' did not finish"
-    )
+    unfinished = f"the runs of main that left the artifact '{NAME}' did not finish"
+    assert find_baseline(api) == NoBaseline(unfinished)
     api.add_run(LINE[2], artifact("old"))
     assert found_run(api) == "old"
 
@@ -424,11 +410,8 @@ def test_artifact_expired_or_run_deleted_during_search_is_skipped(api, status):
     assert found_run(api) == "old"
 
 
-LIMITED = Answer(
-    403,
-    {"message": "API rate limit exceeded"},
-    {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"},
-)
+USED_UP = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
+LIMITED = Answer(403, {"message": "API rate limit exceeded"}, USED_UP)
 
 
 @pytest.mark.parametrize("step", ["/artifacts$", "/runs/", "/zip$"])

@@ -20,6 +20,7 @@ from ci_evals.adapters.github.comments import Comment, Posted
 from ci_evals.adapters.github.context import WorkflowRun
 from ci_evals.domain.errors import GitHubError, UsageError
 
+LACKS = "the token lacks the permission 'pull-requests: write'"
 SHA = "c0ffee" + "1" * 34
 PERSON = {"login": "octocat", "type": "User", "id": 583231}
 OTHER_BOT = {"login": "evals-app[bot]", "type": "Bot", "id": 777}
@@ -63,11 +64,15 @@ def updated(comment: github_api.Json) -> Posted:
     return Posted(comments.CommentStatus.UPDATED, comment["html_url"])
 
 
-async def test_comment_without_create_only_updates_an_existing_one(api):
+async def test_first_run_creates_the_comment_and_without_create_it_is_only_updated(api):
     """Where nothing was said before, nothing is taken back."""
     assert await post(api, create=False) == Posted(comments.CommentStatus.ABSENT, None)
     assert bodies(api) == []
-    await post(api)
+    posted = await post(api)
+    (comment,) = api.comments[7]
+    assert comment["body"] == PASSED.body
+    assert posted == Posted(comments.CommentStatus.CREATED, comment["html_url"])
+    assert write_methods(api) == ["POST"]
     assert (await post(api, comment_of(WorkflowRun(501), "Refused"), create=False)).status == "updated"
     assert "Refused" in bodies(api)[0]
 
@@ -84,15 +89,13 @@ FIRST_ATTEMPT = "<!-- ci-evals run: 500 attempt: 1 -->"
     (WorkflowRun(500), "main", FIRST_ATTEMPT),
     (WorkflowRun(500), f"{SHA}\n", FIRST_ATTEMPT),
 ])  # fmt: skip
-def test_comment_begins_with_hidden_lines_of_key_run_and_commit(run, commit, second):
-    """The first finds it again, the second tells a slow run that it is late. No foreign text is hidden."""
+def test_comment_begins_with_hidden_lines_of_key_run_and_commit_and_is_utf_8(run, commit, second):
+    """The first finds it again, the second tells a slow run that it is late. No foreign text is hidden.
+
+    Nor is half of a surrogate pair sent, which is in what models say, and is not in UTF-8.
+    """
     head = "\n".join(line for line in (MARKER, second) if line)
-    assert Comment("default", "Text", run, commit).body == f"{head}\n\nText"
-
-
-def test_lone_surrogate_in_comment_is_replaced():
-    """It is in what models say, and is not in UTF-8."""
-    assert Comment("default", "a\ud83d").body.endswith("a\ufffd")
+    assert Comment("default", "Text \ud83d", run, commit).body == f"{head}\n\nText \ufffd"
 
 
 def test_invalid_comment_key_is_rejected():
@@ -109,14 +112,6 @@ def test_invalid_comment_key_is_rejected():
         )
         with pytest.raises(UsageError):
             _ = Comment(key, "").body
-
-
-async def test_first_run_creates_the_comment(api):
-    posted = await post(api)
-    (comment,) = api.comments[7]
-    assert comment["body"] == PASSED.body
-    assert posted == Posted(comments.CommentStatus.CREATED, comment["html_url"])
-    assert write_methods(api) == ["POST"]
 
 
 @pytest.mark.parametrize("before", [0, 29, 30, 99, 100, 250])
@@ -184,7 +179,7 @@ async def test_forged_comment_by_other_bot_is_ignored_and_left_unchanged(api, gr
     assert bodies(api) == [before, comment_of(WorkflowRun(501)).body]
 
 
-async def test_app_finds_its_own_comment_by_its_graphql_name(api):
+async def test_app_finds_its_own_comment_by_its_graphql_name_or_else_by_writing(api):
     """An app cannot ask for its user; the job's own bot has another name."""
     of_the_job = api.add_comment(7, comment_of(None).body, BOT)
     own = api.add_comment(7, comment_of(None).body, OTHER_BOT)
@@ -192,11 +187,9 @@ async def test_app_finds_its_own_comment_by_its_graphql_name(api):
     assert await post(api) == updated(own)
     assert api.requests_to("/user") == []
     assert of_the_job["body"] == comment_of(None).body
-
-
-async def test_app_without_a_known_name_finds_its_comment_by_writing(api):
-    """Two comments become one, the older."""
-    api.graphql, api.bot = False, OTHER_BOT
+    # Without a known name two comments become one, the older.
+    api.graphql = False
+    api.comments[7].clear()
     own = api.add_comment(7, comment_of(None).body, OTHER_BOT)
     assert await post(api) == updated(own)
     assert api.comments[7] == [own]
@@ -485,13 +478,12 @@ async def test_any_order_of_requests_leaves_exactly_one_comment(order, runs, lef
         assert f"run: {100 + max(runs)} " in comment["body"]
 
 
-LACKS = "the token lacks the permission 'pull-requests: write'"
 NO_COMMENT = "GitHub answered with something other than a comment"
 SERVER_ERROR = "GitHub answered 502 (Server Error): the server has a problem; try again later"
 CHECK = "; check the number, and the job's 'permissions:'"
 
 
-async def test_missing_permission_or_locked_conversation_is_named(api):
+async def test_missing_permission_locked_conversation_and_overlong_comment_are_named(api):
     """With where to give it; to a locked conversation no permission would help."""
     api.locked.add(7)
     assert await post_error(api) == (
@@ -507,6 +499,10 @@ async def test_missing_permission_or_locked_conversation_is_named(api):
         "GitHub answered 403 (Resource not accessible by integration): "
         f"{LACKS}; add it to the job's 'permissions:' (a fork's pull request cannot have it)"
     )
+    api.permissions.add("pull-requests: write")
+    assert await post_error(api, comment_of(None, "x" * 70_000)) == (
+        "GitHub answered 422 (Validation Failed; Body is too long (maximum is 65536 characters))"
+    )
 
 
 @each_row(("answer", "expected"), [
@@ -519,12 +515,6 @@ async def test_missing_permission_or_locked_conversation_is_named(api):
 async def test_refused_comment_is_reported_with_cause_and_remedy(api, answer, expected):
     api.fail("POST", answer)
     assert await post_error(api) == expected
-
-
-async def test_overlong_comment_error_quotes_github_message(api):
-    assert await post_error(api, comment_of(None, "x" * 70_000)) == (
-        "GitHub answered 422 (Validation Failed; Body is too long (maximum is 65536 characters))"
-    )
 
 
 @pytest.mark.parametrize("odd", [None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}])

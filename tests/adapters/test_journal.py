@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-import os
 import resource
 import shutil
-import subprocess
-import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import builders as build
 import pytest
@@ -63,6 +60,17 @@ async def write_journal(folder, *results, mark=None, **options) -> None:
     journal.close()
 
 
+async def resume_with(folder, index, elapsed=1) -> tuple[list[Trial], list[str]]:
+    """Resume a run, finish one more trial, and return what was finished before and the messages."""
+    messages = []
+    journal = Journal(folder, resume=True, say=messages.append)
+    done = list(journal.past.done) if journal.past else []
+    journal.open(header())
+    await journal.keep(at(index), result(index), elapsed)
+    journal.close()
+    return done, messages
+
+
 async def test_journaled_trials_are_restored_unchanged(tmp_path):
     """Every value of every trial, the run's own id and start, and how long it had gone on."""
     trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
@@ -80,33 +88,27 @@ async def test_trial_of_truncated_last_journal_line_is_rerun(tmp_path, cut):
     await write_journal(tmp_path, result(1), result(2))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-cut])
-    messages = []
-    journal = Journal(tmp_path, resume=True, say=messages.append)
-    assert list(journal.past.done) == [at(1)]
-    journal.open(header())
-    await journal.keep(at(2), result(2), 3)
-    journal.close()
-    (message,) = messages
     reason = "is incomplete because the program was killed while writing: that trial is rerun"
-    assert message == f"the last line of {path} {reason}"
+    assert await resume_with(tmp_path, 2, 3) == ([at(1)], [f"the last line of {path} {reason}"])
     assert finished_in(tmp_path) == [at(1), at(2)]
     # Some file systems leave those after a crash of the machine.
     await write_journal(tmp_path, result(1))
-    with (tmp_path / NAME).open("ab") as file:
+    with path.open("ab") as file:
         file.write(bytes(200) + b"\n")
     assert finished_in(tmp_path) == [at(1)]
 
 
-@pytest.mark.parametrize("content", [b"", b'{"journalVersion":2,"to'])
-async def test_journal_with_truncated_header_is_started_over(tmp_path, content):
-    """The run was killed before anything could finish."""
-    (tmp_path / NAME).write_bytes(content)
-    journal = Journal(tmp_path, resume=True)
-    assert journal.past is None
-    journal.open(header())
-    await journal.keep(at(1), result(1), 1)
-    journal.close()
-    assert finished_in(tmp_path) == [at(1)]
+async def test_missing_journal_or_one_with_a_truncated_header_is_started_over(tmp_path):
+    """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
+    folder = tmp_path / "new"
+    warning = f"warning: `resume=`: there is nothing to resume in {folder}, so the run starts over"
+    assert await resume_with(folder, 1) == ([], [warning])
+    assert finished_in(folder) == [at(1)]
+    for content in (b"", b'{"journalVersion":2,"to'):
+        (tmp_path / NAME).write_bytes(content)
+        assert Journal(tmp_path, resume=True).past is None
+        assert (await resume_with(tmp_path, 1))[0] == []
+        assert finished_in(tmp_path) == [at(1)]
 
 
 DAMAGES = {
@@ -126,33 +128,25 @@ async def test_altered_journal_line_and_all_later_lines_are_dropped(tmp_path, da
     await write_journal(tmp_path, *(result(index) for index in range(1, 5)))
     path = tmp_path / NAME
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
-    messages = []
-    journal = Journal(tmp_path, resume=True, say=messages.append)
-    assert list(journal.past.done) == [at(1)]
-    journal.open(header())
-    await journal.keep(at(2), result(2), 3)
-    journal.close()
-    (warning,) = messages
+    done, (warning,) = await resume_with(tmp_path, 2, 3)
+    assert done == [at(1)]
     assert f"line 3 of {path} is not as it was written: that line and all later ones are dropped" in warning
     assert finished_in(tmp_path) == [at(1), at(2)]
 
 
-async def test_journal_with_altered_header_is_rejected(tmp_path):
-    """It says what all trials are of."""
-    await write_journal(tmp_path, result(1))
+async def test_journal_with_altered_header_or_another_secret_is_rejected(tmp_path):
+    """It says what all trials are of. Who does not know the secret can compute no checksum."""
     path = tmp_path / NAME
-    path.write_bytes(path.read_bytes().replace(b'"suites":"s"', b'"suites":"t"', 1))
-    with pytest.raises(UsageError, match="line 1 of the journal is not as it was written: the file was"):
-        Journal(tmp_path, resume=True)
-
-
-async def test_signed_journal_is_resumed_only_with_same_secret(tmp_path):
-    """Who does not know it can compute no checksum, be it of the whole file."""
     await write_journal(tmp_path, result(1), secret="a-key-of-ours")
     assert finished_in(tmp_path, secret="a-key-of-ours") == [at(1)]
     for secret in (None, "another-key"):
         with pytest.raises(UsageError, match="is not as it was written"):
             Journal(tmp_path, resume=True, secret=secret)
+    path.unlink()
+    await write_journal(tmp_path, result(1))
+    path.write_bytes(path.read_bytes().replace(b'"suites":"s"', b'"suites":"t"', 1))
+    with pytest.raises(UsageError, match="line 1 of the journal is not as it was written: the file was"):
+        Journal(tmp_path, resume=True)
 
 
 THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d" * 40)
@@ -190,10 +184,8 @@ async def test_journal_of_another_commit_outside_ci_is_resumed_with_a_warning(tm
     again = Journal(tmp_path, resume=True, say=messages.append)
     again.open(header(RunIdentity(checkout="e" * 40)))
     again.close()
-    warning = (
-        "warning: the resumed trials were played at commit dddddddddddd, and this is commit eeeeeeeeeeee"
-    )
-    assert messages == [warning]
+    commits = "played at commit dddddddddddd, and this is commit eeeeeeeeeeee"
+    assert messages == [f"warning: the resumed trials were {commits}"]
 
 
 @pytest.mark.parametrize(("differing", "text"), [
@@ -224,18 +216,6 @@ async def test_journal_of_another_version_or_file_is_rejected(tmp_path):
         Journal(tmp_path, resume=True)
 
 
-async def test_resume_without_a_journal_starts_over_with_a_warning(tmp_path):
-    """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
-    messages, folder = [], tmp_path / "new"
-    journal = Journal(folder, resume=True, say=messages.append)
-    assert journal.past is None
-    assert messages == [f"warning: `resume=`: there is nothing to resume in {folder}, so the run starts over"]
-    journal.open(header())
-    await journal.keep(at(1), result(1), 1)
-    journal.close()
-    assert finished_in(folder) == [at(1)]
-
-
 async def test_errored_trials_before_recorded_outage_are_rerun(tmp_path):
     """What had an outcome stays; failures before a kill count as they would without it."""
     judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
@@ -261,14 +241,22 @@ async def test_new_run_renames_journal_of_interrupted_run(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-async def test_second_run_with_the_same_journal_is_rejected(tmp_path):
+async def test_journal_of_a_running_run_or_behind_a_symbolic_link_is_rejected(tmp_path):
     """Before it plays anything, whichever way it begins."""
     first = await open_journal(tmp_path, result(1))
     for second in (Journal(tmp_path), Journal(tmp_path, resume=True)):
         with pytest.raises(UsageError, match="another run is writing here"):
             second.open(header())
     first.close()
-    Journal(tmp_path, resume=True).open(header())
+    again = Journal(tmp_path, resume=True)
+    again.open(header())
+    again.close()
+    # A suite's repository may hold a link, and a container writes as root.
+    (tmp_path / NAME).unlink()
+    (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=f"cannot write '.*{NAME}': it is a symbolic link"):
+        Journal(tmp_path).open(header())
+    assert not (tmp_path / "elsewhere").exists()
 
 
 async def test_trial_written_by_old_run_after_resume_started_is_kept(tmp_path):
@@ -284,67 +272,38 @@ async def test_trial_written_by_old_run_after_resume_started_is_kept(tmp_path):
     assert finished_in(tmp_path) == [at(1), at(2), at(3)]
 
 
-def test_symbolic_link_in_place_of_the_journal_is_rejected(tmp_path):
-    """A suite's repository may hold one, and a container writes as root."""
-    (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match=f"cannot write '.*{NAME}': it is a symbolic link"):
-        Journal(tmp_path).open(header())
-    assert not (tmp_path / "elsewhere").exists()
-
-
-FULL = """
-import asyncio, resource, signal, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-import test_journal as t
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-async def main():
-    messages, file = [], Path(sys.argv[1]) / t.NAME
-    journal = await t.open_journal(file.parent, t.result(1), say=messages.append)
-    size = file.stat().st_size
+@contextmanager
+def disk_with_room_for(size):
+    """Let files become no larger than that, as on a disk that is full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
-    await journal.keep(t.at(2), t.result(2), 2)
-    await journal.keep(t.at(3), t.result(3), 3)
-    assert file.stat().st_size == size
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    await journal.keep(t.at(4), t.result(4), 4)
-    print("\\n".join(messages))
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.slow
-def test_trials_are_journaled_after_full_disk_has_room_again(tmp_path):
-    """No half line stays."""
-    command = [sys.executable, "-c", FULL, tmp_path, Path(__file__).parent]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
-    assert ran.returncode == 0, ran.stderr
-    stdout = ran.stdout.splitlines()
-    assert len(stdout) == 2
-    assert "cannot be written (File too large): the run continues" in stdout[0]
-    assert "can be written again: nothing is missing in it" in stdout[1]
-    assert len(finished_in(tmp_path)) == 4
-
-
-async def test_disk_that_fills_during_concurrent_writes_is_reported_once(tmp_path):
-    """A trial that waits for the disk while another finds it full does not say that all is well."""
-    messages = []
-    journal = await open_journal(tmp_path, result(1), say=messages.append)
-    size = (tmp_path / NAME).stat().st_size
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size * 2 - 10, hard))  # room for one more
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        await asyncio.gather(journal.keep(at(2), result(2), 2), journal.keep(at(3), result(3), 3))
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("concurrent", [True, False])
+async def test_full_disk_is_reported_once_and_trials_are_journaled_when_it_has_room(tmp_path, concurrent):
+    """No half line stays; and a trial that waits for the disk while another finds it full does not say that
+    all is well.
+    """
+    messages, path = [], tmp_path / NAME
+    journal = await open_journal(tmp_path, result(1), say=messages.append)
+    size = path.stat().st_size
+    with disk_with_room_for(size * 2 - 10 if concurrent else size + 100):
+        keeping = [journal.keep(at(2), result(2), 2), journal.keep(at(3), result(3), 3)]
+        if concurrent:
+            await asyncio.gather(*keeping)
+        else:
+            for one in keeping:
+                await one
+            assert path.stat().st_size == size
     (warning,) = messages
-    assert "cannot be written (File too large)" in warning
+    assert "cannot be written (File too large): the run continues" in warning
     await journal.keep(at(4), result(4), 4)
-    assert "can be written again" in messages[1]
+    assert "can be written again: nothing is missing in it" in messages[1]
+    assert len(messages) == 2
     assert len(finished_in(tmp_path)) == 4
 
 

@@ -44,15 +44,15 @@ def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
     return GitHubEvent(event, REPOSITORY, sha=sha, head=Commit(sha, REPOSITORY, branch))
 
 
-@pytest.mark.parametrize(("file", "name", "number"), [
-    ("pull_request", "pull_request", 7),
-    ("pull_request_fork", "pull_request", 8),
-    ("pull_request_target", "pull_request_target", 8),
-    ("issue_comment_pull", "issue_comment", 7),
-])  # fmt: skip
-async def test_event_that_names_its_pull_request_is_trusted(api, file, name, number):
+async def test_event_that_names_its_pull_request_is_trusted(api):
     """GitHub is not even asked."""
-    assert await pull_numbers(api, event(file, name), pushed=True) == (number,)
+    for file, name, number in (
+        ("pull_request", "pull_request", 7),
+        ("pull_request_fork", "pull_request", 8),
+        ("pull_request_target", "pull_request_target", 8),
+        ("issue_comment_pull", "issue_comment", 7),
+    ):
+        assert await pull_numbers(api, event(file, name), pushed=True) == (number,)
     assert api.requests == []
 
 
@@ -86,9 +86,7 @@ def add_similar_pulls(api: GitHubApi) -> None:
     pytest.param(after_run_of(branch="other"), (8,), id="another branch at the same commit"),
     pytest.param(after_run_of(branch="moved"), (), id="a newer push"),
     pytest.param(after_run_of(branch="Topic"), (), id="no such branch"),
-    pytest.param(
-        after_run_of(repository="mallory/agent"), (5,), id="a branch of the same name in another fork"
-    ),
+    pytest.param(after_run_of("mallory/agent"), (5,), id="a branch of the same name in another fork"),
     pytest.param(after_run_of(repository="eve/other"), (4,), id="another repository of the same owner"),
     pytest.param(after_run_of(REPOSITORY, sha=OWN), (7,), id="our own branch"),
     pytest.param(after_run_of(REPOSITORY, sha=FOREIGN), (), id="our branch is not the fork's"),
@@ -110,21 +108,19 @@ async def test_pull_request_of_a_fork_is_searched_by_owner_and_branch(api):
     (request,) = api.requests
     assert str(request) == f"GET /repos/{REPOSITORY}/pulls"
     assert request.query == {"head": "eve:main", "state": "open", "per_page": "100"}
-
-
-async def test_pull_requests_listed_in_the_payload_are_not_trusted(api):
-    """It holds pull requests into other repositories too, and those that have moved on."""
+    # Others that the event lists are not trusted: some are into other repositories, or have moved on.
     api.add_pull(7, MOVED, branch="refunds")
     assert await pull_numbers(api, event("workflow_run")) == ()
 
 
-@pytest.mark.parametrize("branch", ["fix/#12", "a?b", "a b", "a&state=closed", "100%", "a+b", "ünïcode/…"])
-async def test_special_characters_of_a_branch_are_escaped_in_the_query(api, branch):
+async def test_special_characters_of_a_branch_are_escaped_in_the_query(api):
     """None ends the query, and none adds to it."""
-    api.add_pull(1, FOREIGN, repository=FORK, branch=branch)
-    assert await pull_numbers(api, after_run_of(branch=branch)) == (1,)
-    assert api.requests[0].query["head"] == f"eve:{branch}"
-    assert api.requests[0].query["state"] == "open"
+    for branch in ("fix/#12", "a?b", "a b", "a&state=closed", "100%", "a+b", "ünïcode/…"):
+        api.pulls.clear()
+        api.add_pull(1, FOREIGN, repository=FORK, branch=branch)
+        assert await pull_numbers(api, after_run_of(branch=branch)) == (1,)
+        query = api.requests[-1].query
+        assert (query["head"], query["state"]) == (f"eve:{branch}", "open")
 
 
 async def test_all_pages_of_pull_requests_are_read(api):
@@ -134,8 +130,7 @@ async def test_all_pages_of_pull_requests_are_read(api):
     assert len(await pull_numbers(api, after_run_of())) == 130
 
 
-@pytest.mark.parametrize("name", ["push", "workflow_dispatch", "schedule"])
-async def test_pushed_commit_matches_open_pull_requests_with_that_head(api, name):
+async def test_pushed_commit_matches_open_pull_requests_with_that_head(api):
     """Only those of this repository, and only if asked for: a run of a branch belongs to no pull request."""
     api.add_pull(1, OWN)
     api.add_pull(2, OWN, base=OURS | {"ref": "release"})
@@ -143,24 +138,24 @@ async def test_pushed_commit_matches_open_pull_requests_with_that_head(api, name
     api.add_pull(4, OWN, repository=FORK)
     api.add_pull(5, OWN, base=OURS | {"repo": {"full_name": "octo/other"}})
     api.passed_by[OWN] = [api.add_pull(6, MOVED)]
-    assert await pull_numbers(api, pushed_to("topic", OWN, name), pushed=False) == ()
-    assert api.requests == []
-    assert await pull_numbers(api, pushed_to("topic", OWN, name), pushed=True) == (1, 2)
-    (request,) = api.requests
-    assert str(request) == f"GET /repos/{REPOSITORY}/commits/{OWN}/pulls"
+    for name in ("push", "workflow_dispatch", "schedule"):
+        api.requests.clear()
+        assert await pull_numbers(api, pushed_to("topic", OWN, name), pushed=False) == ()
+        assert api.requests == []
+        assert await pull_numbers(api, pushed_to("topic", OWN, name), pushed=True) == (1, 2)
+        assert [str(request) for request in api.requests] == [f"GET /repos/{REPOSITORY}/commits/{OWN}/pulls"]
 
 
-@pytest.mark.parametrize("known", [
-    pushed_to("gh-readonly-queue/main/pr-7-abc", OWN, "merge_group"),
-    pushed_to("main", OWN, "release"),
-    event("issue_comment_issue", "issue_comment"),
-    GitHubEvent("push", REPOSITORY),
-    GitHubEvent(),
-], ids=["merge_group", "release", "issue", "no commit", "nothing"])  # fmt: skip
-async def test_merge_queue_release_and_issue_events_have_no_pull_request(api, known):
+async def test_merge_queue_release_and_issue_events_have_no_pull_request(api):
     """A merge queue tests several pull requests at once."""
     api.add_pull(1, OWN)
-    assert await pull_numbers(api, known, pushed=True) == ()
+    for known in (
+        pushed_to("gh-readonly-queue/main/pr-7-abc", OWN, "merge_group"),
+        pushed_to("main", OWN, "release"),
+        event("issue_comment_issue", "issue_comment"),
+        *(GitHubEvent("push", REPOSITORY), GitHubEvent()),
+    ):
+        assert await pull_numbers(api, known, pushed=True) == (), known.event
     assert api.requests == []
 
 
@@ -179,37 +174,33 @@ async def test_head_and_base_are_fetched_for_pull_request_number(api):
     assert await locate(api, known) == replace(known, base=base)
 
 
-@pytest.mark.parametrize("known", [
-    event("pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA="e" * 40),
-    event("push", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40),
-    event("workflow_run"),
-    event("merge_group"),
-    GitHubEvent(),
-], ids=lambda known: known.event)  # fmt: skip
-async def test_commits_known_from_event_need_no_api_request(api, known):
-    assert await locate(api, known) is known
+async def test_commits_known_from_event_need_no_api_request(api):
+    for known in (
+        event("pull_request", GITHUB_REF="refs/pull/7/merge", GITHUB_SHA="e" * 40),
+        event("push", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40),
+        *(event("workflow_run"), event("merge_group"), GitHubEvent()),
+    ):
+        assert await locate(api, known) is known, known.event
     assert api.requests == []
 
 
-@pytest.mark.parametrize(
-    "answer", [{}, [], None, "x", {"head": {"sha": 7}}, {"head": {"sha": OWN}, "base": []}]
-)
-async def test_unreadable_pull_request_is_reported(api, answer):
+async def test_unreadable_pull_request_is_reported(api):
     """It would be compared with nothing, without a word."""
-    api.fail("/pulls/7", Answer(200, answer))
-    with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):
-        await locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
+    for answer in ({}, [], None, "x", {"head": {"sha": 7}}, {"head": {"sha": OWN}, "base": []}):
+        api.fail("/pulls/7", Answer(200, answer))
+        with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):
+            await locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
 
 
-@pytest.mark.parametrize("ask", [
-    lambda api: locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
-    lambda api: pull_numbers(api, after_run_of()),
-    lambda api: pull_numbers(api, pushed_to("topic", OWN), pushed=True),
-])  # fmt: skip
-async def test_missing_permission_to_read_pull_requests_is_named(api, ask):
+async def test_missing_permission_to_read_pull_requests_is_named(api):
     api.permissions.clear()
-    with pytest.raises(GitHubError, match="the token lacks the permission 'pull-requests: read'"):
-        await ask(api)
+    for ask in (
+        lambda: locate(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
+        lambda: pull_numbers(api, after_run_of()),
+        lambda: pull_numbers(api, pushed_to("topic", OWN), pushed=True),
+    ):
+        with pytest.raises(GitHubError, match="the token lacks the permission 'pull-requests: read'"):
+            await ask()
 
 
 HEAD = {"sha": FOREIGN, "ref": "topic", "repo": {"full_name": FORK}}
@@ -219,8 +210,8 @@ OPEN = {"number": 1, "state": "open", "head": HEAD}
 MALFORMED = [{"number": 1}, OPEN | {"head": [], "base": 7}, OPEN | {"base": {"repo": None}}]
 
 
-@pytest.mark.parametrize("odd", [None, 7, {}, *MALFORMED, OPEN | {"number": "1", "base": OURS}])
-async def test_malformed_pull_request_in_the_list_is_skipped(api, odd):
+async def test_malformed_pull_request_in_the_list_is_skipped(api):
     right = api.add_pull(2, FOREIGN, repository=FORK)
-    api.fail("/pulls", Answer(200, [odd, right]))
-    assert await pull_numbers(api, after_run_of()) == (2,)
+    for odd in (None, 7, {}, *MALFORMED, OPEN | {"number": "1", "base": OURS}):
+        api.fail("/pulls", Answer(200, [odd, right]))
+        assert await pull_numbers(api, after_run_of()) == (2,), odd

@@ -48,6 +48,19 @@ def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
     return cycle(limiters)
 
 
+def run_clients(
+    loop: "_Loop", limiters: Iterator[RateLimiter], attempt: Any, clients: int, calls: int
+) -> None:
+    """Let clients call at the same time, each by one limiter and one call after the other."""
+
+    async def client() -> None:
+        limiter = next(limiters)
+        for _ in range(calls):
+            await limiter.send(attempt)
+
+    loop.run(*(client() for _ in range(clients)))
+
+
 BROKEN = RetryableError(Failed("broken"), 500)
 
 
@@ -387,13 +400,8 @@ def test_hundred_clients_of_rate_limited_server_lose_no_call_and_little_time(say
         await asyncio.sleep(seconds * chance.uniform(0.4, 1.4))
         return Answer()
 
-    async def conversation() -> None:
-        limiter = next(limiters)
-        for _ in range(15):
-            await limiter.send(attempt)
-
     began = loop.time()
-    loop.run(*(conversation() for _ in range(100)))
+    run_clients(loop, limiters, attempt, clients=100, calls=15)
     assert served == 1500
     assert loop.time() - began < (1500 - 50) / 50 * (1.3 if processes == 1 else 1.7)
     assert refused < (300 if processes == 1 else 500)
@@ -402,9 +410,7 @@ def test_hundred_clients_of_rate_limited_server_lose_no_call_and_little_time(say
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("says", [True, False])
 def test_fifty_calls_at_five_per_minute_finish_within_eleven_minutes(says, processes):
-    loop = _Loop()
-    chance = random.Random(1)
-    minute, left = -1, 0
+    loop, chance, minute, left = _Loop(), random.Random(1), -1, 0
     limiters = sharing(processes, clock=loop.time, jitter=chance.random)
 
     async def attempt(_: int) -> Answer:
@@ -418,10 +424,7 @@ def test_fifty_calls_at_five_per_minute_finish_within_eleven_minutes(says, proce
         left -= 1
         return Answer()
 
-    async def call() -> None:
-        await next(limiters).send(attempt)
-
-    loop.run(*(call() for _ in range(50)))
+    run_clients(loop, limiters, attempt, clients=50, calls=1)
     assert loop.time() < 11 * 60
 
 
@@ -445,9 +448,9 @@ def test_refusal_in_one_process_limits_all_processes():
         refused = [asyncio.create_task(one.send(attempt)) for _ in range(8)]
         others = [asyncio.create_task(other.send(lambda _: attempt(2))) for _ in range(8)]
         await asyncio.gather(*others)
-        assert one.at_a_time is not None
-        assert other.at_a_time is not None
-        assert one.at_a_time + other.at_a_time <= 16 // 2
+        limits = (one.at_a_time, other.at_a_time)
+        assert None not in limits
+        assert sum(limits) <= 16 // 2
         began = loop.time()
         await other.send(lambda _: attempt(2))
         assert loop.time() - began > 9
@@ -495,9 +498,7 @@ def test_rate_limiter_that_joins_later_adopts_shared_limit_and_pause():
 @pytest.mark.parametrize("value", [None, 1, 60, 10 * 365 * 86400])
 def test_calls_fail_together_after_minutes_of_constant_refusals(value, processes):
     """Fifty at a time: calls fail after the minutes that all have waited together, not one by one."""
-    loop = _Loop()
-    ended: list[float] = []
-    well = False
+    loop, ended, well = _Loop(), list[float](), False
     limiters = sharing(processes, clock=loop.time, jitter=lambda: 0.5)
 
     async def attempt(_: int) -> Answer:
@@ -533,7 +534,7 @@ def test_calls_fail_together_after_minutes_of_constant_refusals(value, processes
 def test_rare_refusals_hardly_delay_a_hundred_clients():
     """One call in twenty is refused: the others are never reduced for long."""
     loop, chance = _Loop(), random.Random(1)
-    limiter = RateLimiter(clock=loop.time, jitter=chance.random)
+    limiters = sharing(1, clock=loop.time, jitter=chance.random)
 
     async def attempt(_: int) -> Answer:
         if chance.random() < 0.05:
@@ -542,11 +543,7 @@ def test_rare_refusals_hardly_delay_a_hundred_clients():
         await asyncio.sleep(0.25)
         return Answer()
 
-    async def conversation() -> None:
-        for _ in range(40):
-            await limiter.send(attempt)
-
-    loop.run(*(conversation() for _ in range(100)))
+    run_clients(loop, limiters, attempt, clients=100, calls=40)
     assert loop.time() < 40 * 0.25 * 1.25
 
 
@@ -559,7 +556,7 @@ def test_rate_limiter_throughput_tolerates_late_timers():
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(seconds + late)
 
-        limiter = RateLimiter(clock=loop.time, sleep=sleep, jitter=lambda: 0.5)
+        limiters = sharing(1, clock=loop.time, sleep=sleep, jitter=lambda: 0.5)
 
         async def attempt(_: int) -> Answer:
             nonlocal sent
@@ -569,11 +566,7 @@ def test_rate_limiter_throughput_tolerates_late_timers():
                 raise limited(0.1)
             return Answer()
 
-        async def conversation() -> None:
-            for _ in range(10):
-                await limiter.send(attempt)
-
-        loop.run(*(conversation() for _ in range(100)))
+        run_clients(loop, limiters, attempt, clients=100, calls=10)
         return loop.time()
 
     assert seconds(late=0.03) < seconds(late=0.0) * 1.2

@@ -59,14 +59,9 @@ class Recorder:
 
     async def play(self, participants, *, stop=None, done=None, **options):
         return await run(
-            self.plan,
-            lambda trial: recorded(participants, self.capture.begin(trial)),
-            Options(**options),
-            self.redactor,
-            done=done or {},
-            save=self.keep,
-            stop=stop,
-        )
+            self.plan, lambda trial: recorded(participants, self.capture.begin(trial)), Options(**options),
+            self.redactor, done=done or {}, save=self.keep, stop=stop,
+        )  # fmt: skip
 
 
 class Folder:
@@ -121,7 +116,6 @@ def participants_with(agent, user=("Hello", "Goodbye ###STOP###"), judge=(PASS,)
 
 
 def greeting(text="Hello"):
-    """All participants, of whom the agent says this."""
     return participants_with(fakes.ScriptedAgent([text]))
 
 
@@ -141,13 +135,9 @@ def one_turn(*evaluations, **fields):
 async def test_replay_gives_the_results_of_the_recorded_run(folder):
     plan = dialog_plan(JUDGED, JUDGED | {"criterion": "Another"}, MEANT, loops=6)
     trace = fakes.reply(
-        "Hello\u200b there & <co>",
-        latency_seconds=1.5,
-        workflows=("W",),
-        params={"n": 1.5, "list": [1, None, {"a": True}]},
-        trace={"deep": [[["x"]]]},
-        input_tokens=3,
-    )
+        "Hello\u200b there & <co>", latency_seconds=1.5, workflows=("W",), input_tokens=3,
+        params={"n": 1.5, "list": [1, None, {"a": True}]}, trace={"deep": [[["x"]]]},
+    )  # fmt: skip
     dear = Completion(PASS, input_tokens=7, output_tokens=5, cost_usd=0.25)
     participants = participants_with(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
     first = await folder.record(plan, participants, parallel=3)
@@ -163,7 +153,7 @@ def without_surrogates(result):
     return dataclass_json.from_json(type(result), text)
 
 
-async def test_recorded_errors_are_raised_again_in_the_replay(folder):
+async def test_recorded_errors_recur_in_the_replay_and_a_rejected_key_stops_it(folder):
     """Of agent and models, in the attempts and in the verdicts."""
     agent = ["Hello", AgentError("down"), "Hello", "So so", "Fine", "Hello", "And?", "Hello"]
     participants = participants_with(
@@ -177,9 +167,7 @@ async def test_recorded_errors_are_raised_again_in_the_replay(folder):
     assert errors == [["down", None], ["user is out", "still out"]]
     assert first[1].findings[0].reason == "judge is out"
     assert without_durations(await folder.replay(plan, retries=1)) == without_durations(first)
-
-
-async def test_recorded_key_rejection_also_stops_replay(folder):
+    folder = Folder(folder.path / "key")
     agent = fakes.ScriptedAgent(opening=AgentAccessError("the agent refused the key"))
     plan, stop = dialog_plan(JUDGED, loops=3), Stop()
     first = await folder.record(plan, participants_with(agent))
@@ -318,7 +306,7 @@ async def test_replay_of_an_unrecorded_call_fails(folder, different):
     assert not [finding for finding in result.findings if finding.outcome == "passed"]
 
 
-async def test_replay_of_more_trials_or_attempts_than_recorded_fails(folder):
+async def test_replay_of_more_trials_or_attempts_fails_and_by_another_judge_is_undecided(folder):
     plan = dialog_plan(JUDGED)
     await folder.record(plan, participants_with(fakes.ScriptedAgent([AgentError("down")])), retries=0)
     first, second = await folder.replay(replace(plan, loops=2), retries=1)
@@ -327,11 +315,8 @@ async def test_replay_of_more_trials_or_attempts_than_recorded_fails(folder):
         "the recording has no answer to this: there was no attempt 2 at this trial then; record again",
     ]
     assert "no trial 2 of the test 't'" in second.error
-
-
-async def test_replay_with_another_judge_model_is_undecided(folder):
-    """The results would name one that was never asked."""
-    plan = dialog_plan(JUDGED)
+    # The results would name a judge that was never asked.
+    folder = Folder(folder.path / "other judge")
     await folder.record(plan)
     folder.adapter = replace(folder.adapter, judge_model="judge-2")
     (result,) = await folder.replay(plan)
@@ -394,8 +379,8 @@ def cut_file(path, end):
     path.write_bytes(path.read_bytes()[:end])
 
 
-async def test_resumed_run_continues_its_recording(folder):
-    """The journal alone counts: whatever the recording lost is written again."""
+async def test_resumed_run_continues_its_recording_and_restores_a_damaged_one(folder):
+    """The journal alone counts: what the recording lost is written again, and nothing is played for it."""
     plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan)
     cut_file(folder.results / JOURNAL, -5)
@@ -404,18 +389,12 @@ async def test_resumed_run_continues_its_recording(folder):
     assert without_durations(again[:1]) == without_durations(first[:1])
     assert [line.get("index") for line in folder.lines()] == [None, 1, 2]
     assert without_durations(await folder.replay(plan)) == without_durations(again)
-
-
-async def test_missing_or_truncated_recording_is_restored_from_journal(folder):
-    """Nothing is played for it."""
-    plan = dialog_plan(JUDGED, loops=2)
-    first = await folder.record(plan)
     whole = folder.file.read_bytes()
     for damage in (folder.file.unlink, lambda: cut_file(folder.file, 20)):
         damage()
         await folder.resume(plan, participants_with(fakes.ScriptedAgent([])))
         assert folder.file.read_bytes() == whole == (folder.results / JOURNAL).read_bytes()
-    assert without_durations(await folder.replay(plan)) == without_durations(first)
+    assert without_durations(await folder.replay(plan)) == without_durations(again)
 
 
 async def test_run_that_was_not_recorded_cannot_be_recorded_when_resumed(folder):
@@ -434,7 +413,7 @@ async def test_run_that_was_not_recorded_cannot_be_recorded_when_resumed(folder)
     assert not plain.file.exists()
 
 
-async def test_recording_of_another_run_is_not_overwritten(folder):
+async def test_recording_of_another_run_or_another_file_is_not_overwritten(folder):
     """It has been paid for. One without a trial has not."""
     plan = dialog_plan(JUDGED)
     Recorder(folder, plan).begin("empty").journal.close()
@@ -444,15 +423,12 @@ async def test_recording_of_another_run_is_not_overwritten(folder):
         Recorder(folder, plan)
     assert folder.file.read_bytes() == before
     assert Recording(folder.path).header.run == "first"
-
-
-async def test_file_other_than_recording_is_not_overwritten(folder):
+    folder = Folder(folder.path / "other")
     folder.path.mkdir()
     folder.file.write_text("precious\n")
     with pytest.raises(UsageError, match="is not a journal or recording"):
-        Recorder(folder, dialog_plan())
-    assert folder.file.read_text() == "precious\n"
-    assert not folder.results.exists()
+        Recorder(folder, plan)
+    assert (folder.file.read_text(), folder.results.exists()) == ("precious\n", False)
 
 
 async def test_unwritable_recording_is_reported_once_and_the_run_continues(folder):
@@ -509,13 +485,10 @@ def test_unreadable_recording_is_rejected(tmp_path, text, message):
     assert message in str(caught.value)
 
 
-def test_missing_recording_error_names_the_option(tmp_path):
-    with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
-        Recording(tmp_path)
-
-
-async def test_recording_without_answers_or_with_a_changed_line_is_rejected(folder):
+async def test_recording_that_is_missing_changed_or_without_answers_is_rejected(folder):
     """Its run was not recorded; or somebody broke it: only the last line may be torn."""
+    with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
+        Recording(folder.path)
     await folder.record(dialog_plan(JUDGED, loops=2))
     header, first, second = folder.file.read_text().splitlines(keepends=True)
     result, answers, rest = first.partition('"answers":{')

@@ -29,11 +29,9 @@ from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 
 SCHEMA = {
-    "type": "object",
-    "properties": {"verdict": {"type": "string"}},
-    "required": ["verdict"],
+    "type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"],
     "additionalProperties": False,
-}
+}  # fmt: skip
 PLAIN = Prompt(system="You are a customer.", text="What do you say?")
 BOMB = gzip.compress(b"{" + b" " * 17_000_000 + b"}", 1)
 JUDGING = Prompt(system="You are a judge.", text="Did it help?", schema=SCHEMA, schema_name="verdict")
@@ -51,12 +49,12 @@ def models() -> Iterator[Models]:
 @pytest.fixture(params=["openai", "anthropic"])
 def make(request: pytest.FixtureRequest, models: Models) -> Make:
     """Makes a model of each provider in turn, without repeats unless a test wants some."""
+    kind = {"openai": OpenAILLM, "anthropic": AnthropicLLM}[request.param]
+    base_url = models.openai_url if kind is OpenAILLM else models.url
 
-    def make(model: str = "some-model", **options: Any) -> LLM:
-        options = {"limiter": world.limiter(budget=world.NO_RETRIES), "timeout": 5, **options}
-        if request.param == "openai":
-            return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
-        return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
+    def make(url: str = base_url, *, key: str = models.key, timeout: float = 300, **options: Any) -> LLM:
+        options = {"limiter": world.limiter(budget=world.NO_RETRIES)} | options
+        return kind("some-model", key, url, timeout=timeout, **options)
 
     return make
 
@@ -87,9 +85,8 @@ async def test_prompt_is_sent_with_its_schema_and_without_temperature(make, mode
     (asked,) = models.asked
     assert (asked.model, asked.mode) == ("some-model", "text")
     assert (asked.system, asked.text) == ("You are a customer.", "What do you say?")
-    assert (
-        not {"temperature", "response_format", "output_config", "max_completion_tokens"} & asked.body.keys()
-    )
+    unwanted = {"temperature", "response_format", "output_config", "max_completion_tokens"}
+    assert not unwanted & asked.body.keys()
     models.answer, models.asked = (lambda asked: '{"verdict": "pass"}'), []
     assert (await ask(make(), JUDGING)).text == '{"verdict": "pass"}'
     (asked,) = models.asked
@@ -193,8 +190,7 @@ async def test_error_of_last_fallback_format_is_reported_and_no_format_is_droppe
 
 async def test_rejected_key_error_names_host_and_variable_but_hides_key(make, models):
     error = await failure(make(key="wrong-key-123"))
-    assert isinstance(error, LLMAccessError)
-    assert "127.0.0.1:" in str(error)
+    assert (isinstance(error, LLMAccessError), "127.0.0.1:" in str(error)) == (True, True)
     assert "refused the key (401): Invalid key provided; set LLM_API_KEY or " in str(error)
     models.always = world.fault(403, f"key {models.key} may not " + "x" * 500)
     error = await failure(make(), JUDGING)
@@ -235,12 +231,16 @@ async def test_failed_call_error_names_provider_host_and_cause(make, models, fau
     assert error.startswith(("OpenAI at 127.0.0.1:", "Anthropic at 127.0.0.1:"))
 
 
-@pytest.mark.parametrize(("kind", "variable"), [(OpenAILLM, "OPENAI"), (AnthropicLLM, "ANTHROPIC")])
-async def test_redirect_error_names_the_base_url_variable(models, kind, variable):
-    models.always = Fault(301, headers={"Location": "https://other.example/v1"})
-    error = str(await failure(kind("m", models.key, models.openai_url if kind is OpenAILLM else models.url)))
+async def test_redirect_is_not_followed_and_its_error_names_the_base_url_variable(make, models):
+    models.always = redirect(301, "https://other.example/v1")
+    error = str(await failure(make()))
+    variable = f"{models.asked[0].provider.upper()}_BASE_URL"
     target = "redirects to https://other.example (301), which is not followed"
-    assert error.endswith(f"{target}: set {variable}_BASE_URL to the final address")
+    assert error.endswith(f"{target}: set {variable} to the final address")
+    with world.llm() as other:
+        models.always = redirect(307, other.url)
+        assert "(307), which is not followed" in str(await failure(make()))
+    assert other.asked == []
 
 
 UNUSABLE = [
@@ -256,6 +256,13 @@ async def test_unusable_answer_raises_other_error_than_server_failure(make, mode
         assert isinstance(await failure(make()), LLMAnswerError)
     models.always = world.SERVER_ERROR
     assert not isinstance(await failure(make()), LLMAnswerError)
+    models.always = None
+    for text in ("", "  \n"):
+        models.answer = lambda asked, text=text: text
+        assert "gave an empty answer" in str(await failure(make()))
+    models.truncates = True
+    error = await failure(make(), JUDGING)
+    assert ("cut off the answer" in str(error), isinstance(error, LLMAnswerError)) == (True, True)
 
 
 async def test_secret_at_truncation_point_of_llm_error_is_fully_masked(make, models):
@@ -270,7 +277,7 @@ async def test_secret_at_truncation_point_of_llm_error_is_fully_masked(make, mod
         assert "long" not in error
 
 
-async def test_server_errors_are_retried_twice(make, models):
+async def test_server_errors_are_retried_twice_unless_the_vendor_header_decides(make, models):
     waits: list[float] = []
     models.faults = [world.SERVER_ERROR, world.fault(408)]
     assert (await ask(make(limiter=world.limiter(waits)))).text == '{"verdict": "pass"}'
@@ -278,14 +285,22 @@ async def test_server_errors_are_retried_twice(make, models):
     models.always = world.SERVER_ERROR
     assert "answered with status 500" in str(await failure(make(limiter=world.limiter())))
     assert len(models.asked) == 6
+    for fault, times in [
+        (world.fault(500, x_should_retry="false"), 1),
+        (world.fault(409, x_should_retry="true"), 3),
+        (world.fault(429, x_should_retry="false"), 1),
+        (world.fault(429, x_should_retry="perhaps"), 17),
+        (world.fault(400), 1),
+    ]:
+        models.always, models.asked = fault, []
+        await failure(make(limiter=world.limiter()))
+        assert len(models.asked) == times, fault
 
 
 async def test_rate_limited_call_is_retried_up_to_16_times_after_requested_wait(make, models):
     waits: list[float] = []
     models.faults = [
-        world.fault(429, retry_after="7"),
-        world.fault(503, retry_after="7"),
-        world.fault(529),
+        *(world.fault(429, retry_after="7"), world.fault(503, retry_after="7"), world.fault(529)),
         Fault(429, "{}", {"retry-after-ms": "1500", "Retry-After": "2"}),
         Fault(429, "{}", {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6s"}),
         world.fault(429, retry_after="86400"),
@@ -303,19 +318,6 @@ async def test_rate_limited_call_is_retried_up_to_16_times_after_requested_wait(
     error = await failure(make(limiter=world.limiter()))
     assert "limits the rate of calls (429)" in str(error)
     assert len(models.asked) == 9 + 17
-
-
-async def test_should_retry_header_of_the_vendor_is_obeyed(make, models):
-    for fault, times in [
-        (world.fault(500, x_should_retry="false"), 1),
-        (world.fault(409, x_should_retry="true"), 3),
-        (world.fault(429, x_should_retry="false"), 1),
-        (world.fault(429, x_should_retry="perhaps"), 17),
-        (world.fault(400), 1),
-    ]:
-        models.always, models.asked = fault, []
-        await failure(make(limiter=world.limiter()))
-        assert len(models.asked) == times, fault
 
 
 QUOTAS = [
@@ -384,37 +386,36 @@ async def test_unclear_or_missing_answer_to_the_key_check_is_ignored(make, model
     for listing in [
         *(world.fault(401, scopes), world.fault(401, "This path is closed to everybody.")),
         *(world.fault(403, "not you"), world.fault(404), world.fault(405), world.fault(501)),
-        *(world.SERVER_ERROR, world.RATE_LIMITED, world.GARBAGE),
-        Fault(302, headers={"Location": "http://127.0.0.1:9/"}),
+        *(world.SERVER_ERROR, world.RATE_LIMITED, world.GARBAGE, redirect(302, "http://127.0.0.1:9/")),
         Fault(200, BOMB, {"Content-Encoding": "gzip"}),
     ]:
         models.listing = listing
         async with closing(make()) as llm:
             await llm.check()
             assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
-    async with world.raw_server() as (url, heard), closing(type(make())("m", "some-key", url)) as llm:
+    once_more = world.limiter()
+    async with world.raw_server() as (url, heard), closing(make(url, limiter=once_more)) as llm:
         await llm.check()
-    async with closing(type(make())("m", "some-key", "http://127.0.0.1:1")) as llm:
+    async with closing(make("http://127.0.0.1:1")) as llm:
         await llm.check()
     assert 1 <= len(heard) <= 2
 
 
 async def test_broken_connection_is_reported_unlike_an_unreachable_server(make, models):
-    once = {"limiter": world.limiter(budget=world.NO_RETRIES)}
-    kind = type(make())
-    who = {OpenAILLM: "OpenAI", AnthropicLLM: "Anthropic"}[kind]
-    nowhere = kind("m", "key", "http://127.0.0.1:1", **once)
-    assert f"{who} at 127.0.0.1:1 could not be reached" in str(await failure(nowhere))
+    who = {OpenAILLM: "OpenAI", AnthropicLLM: "Anthropic"}[type(make())]
+    assert f"{who} at 127.0.0.1:1 could not be reached" in str(await failure(make("http://127.0.0.1:1")))
     async with world.raw_server() as (url, heard):
-        error = str(await failure(kind("m", "some-key", url, **once)))
+        error = str(await failure(make(url)))
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
     assert " broke: Error -3 while decompressing" in str(await failure(make()))
     assert len(heard) == 1
 
 
-async def test_timeout_error_counts_the_attempts(make, models):
-    """Whoever waited three times as long as the timeout reads why."""
+async def test_timeout_covers_the_whole_answer_and_its_error_counts_the_attempts(
+    make, models, dripping_server
+):
+    """A server that drips is as late as a silent one. Whoever waited three times as long reads why."""
     late = threading.Event()
     models.answer = lambda asked: str(late.wait(300))
     try:
@@ -425,13 +426,8 @@ async def test_timeout_error_counts_the_attempts(make, models):
     assert once.endswith("did not answer within 0.05 s")
     assert thrice.endswith("did not answer within 0.05 s at the last of 3 attempts")
     assert len(models.asked) == 4
-
-
-async def test_timeout_covers_the_whole_answer(make, models, dripping_server):
-    """A server that drips is as late as a silent one."""
     url, heard, finished = dripping_server
-    llm = type(make())("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES), timeout=0.05)
-    assert str(await failure(llm)).endswith("did not answer within 0.05 s")
+    assert str(await failure(make(url, timeout=0.05))).endswith("did not answer within 0.05 s")
     await finished.wait()
     assert len(heard) == 1
 
@@ -442,37 +438,25 @@ async def test_timeout_covers_the_whole_answer(make, models, dripping_server):
 )
 @given(world.odd_responses())
 def test_any_response_gives_a_completion_or_an_llm_error(make, answer):
-    kind = type(make())
-
     async def ask_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
             with suppress(LLMError):
-                await ask(kind("m", "some-key", url, limiter=world.limiter(budget=world.NO_RETRIES)), JUDGING)
+                await ask(make(url), JUDGING)
 
     asyncio.run(ask_once())
 
 
-@pytest.mark.parametrize("cookie", [b"session=1", b"session=\xe9; Path=/"])
-async def test_cookies_are_not_sent_back(make, cookie):
+async def test_cookies_are_not_sent_back(make):
     """One beyond ASCII would even break the next request."""
-    answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
-    limiter = world.limiter(budget=world.NO_RETRIES)
-    async with (
-        world.raw_server(answer, answer, world.HANG_UP, world.HANG_UP) as (url, received),
-        closing(type(make())("m", "some-key", url, limiter=limiter)) as llm,
-    ):
-        for _ in range(2):
-            with pytest.raises(LLMError):
-                await llm.complete(PLAIN)
-    assert len(received) == 2
-    assert not any(b"\r\ncookie:" in request.lower() for request in received)
-
-
-async def test_redirect_sends_nothing_to_another_host(make, models):
-    with world.llm() as other:
-        models.always = Fault(307, headers={"Location": other.url})
-        assert "(307), which is not followed" in str(await failure(make()))
-    assert other.asked == []
+    for cookie in (b"session=1", b"session=\xe9; Path=/"):
+        answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
+        answers = [answer, answer, world.HANG_UP, world.HANG_UP]
+        async with world.raw_server(*answers) as (url, received), closing(make(url)) as llm:
+            for _ in range(2):
+                with pytest.raises(LLMError):
+                    await llm.complete(PLAIN)
+        assert len(received) == 2
+        assert not any(b"\r\ncookie:" in request.lower() for request in received)
 
 
 @pytest.fixture
@@ -489,19 +473,12 @@ PASSWORD = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".enco
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_proxy_gets_its_password_but_no_key_for_a_tls_host(make, proxied, scheme):
-    tunnel = scheme == "https"
-    answer = (
-        world.http_response("", "407 Proxy Authentication Required")
-        if tunnel
-        else world.http_response("{}", "418 No")
-    )
-    async with world.raw_server(answer) as (proxy, received):
+    status = "407 Proxy Authentication Required" if scheme == "https" else "418 No"
+    async with world.raw_server(world.http_response("{}", status)) as (proxy, received):
         proxied(proxy)
-        limiter = world.limiter(budget=world.NO_RETRIES)
-        llm = type(make())("m", "some-key", f"{scheme}://model.example/v1", limiter=limiter)
-        error = str(await failure(llm))
+        error = str(await failure(make(f"{scheme}://model.example/v1", key="some-key")))
     assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
-    if tunnel:
+    if scheme == "https":
         assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
         assert received[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
         assert b"some-key" not in received[0]
@@ -510,34 +487,20 @@ async def test_proxy_gets_its_password_but_no_key_for_a_tls_host(make, proxied, 
         assert received[0].startswith(b"POST http://model.example/v1/")
 
 
-async def test_truncated_or_empty_answer_is_unusable(make, models):
-    for text in ("", "  \n"):
-        models.answer = lambda asked, text=text: text
-        assert "gave an empty answer" in str(await failure(make()))
-    models.truncates = True
-    error = await failure(make(), JUDGING)
-    assert "cut off the answer" in str(error)
-    assert isinstance(error, LLMAnswerError)
-
-
 async def test_leading_think_block_is_removed_from_the_answer(models):
     """Some servers leave a model's thinking at the head of its answer; the agent must not hear it."""
     for content, value in [
         ("<think>I am to play a user.</think>\n\nHello", "Hello"),
         ("\n<think>\n</think>Hello <think>aloud</think>", "Hello <think>aloud</think>"),
-        ("I <think> so", "I <think> so"),
-        (" Hello", " Hello"),
+        *(("I <think> so", "I <think> so"), (" Hello", " Hello")),
     ]:
         models.answer = lambda asked, content=content: content
         assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == value
-    for content, message in [
-        ("<think>I am to", "cut off the answer while the model was thinking"),
-        ("<think>x</think>\n", "empty answer"),
-    ]:
+    cut_off = "cut off the answer while the model was thinking"
+    for content, message in [("<think>I am to", cut_off), ("<think>x</think>\n", "empty answer")]:
         models.answer = lambda asked, content=content: content
         error = await failure(OpenAILLM("m", models.key, models.openai_url))
-        assert message in str(error)
-        assert isinstance(error, LLMAnswerError)
+        assert (message in str(error), isinstance(error, LLMAnswerError)) == (True, True)
 
 
 TOO_LONG = {"content": [{"type": "text", "text": "x"}], "stop_reason": "model_context_window_exceeded"}
@@ -572,19 +535,10 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(models, usage):
 
 async def test_lone_surrogates_are_replaced_in_prompt_and_answer(make, models):
     models.answer = lambda asked: f"{asked.text} \ud800"
-    answer = await ask(make(), Prompt("s\ud800", "t\udfff"))
-    assert answer.text == "t\ufffd \ufffd"
+    assert (await ask(make(), Prompt("s\ud800", "t\udfff"))).text == "t\ufffd \ufffd"
 
 
-async def test_concurrent_calls_each_get_their_own_answer(make, models):
-    models.answer = lambda asked: asked.text
-    async with closing(make()) as llm:
-        for _ in range(3):
-            answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(8)))
-            assert [answer.text for answer in answers] == [f"n{n}" for n in range(8)]
-
-
-async def test_concurrent_calls_are_bounded_by_the_limiter(make, models):
+async def test_concurrent_calls_get_their_own_answers_and_are_bounded_by_the_limiter(make, models):
     """Each takes a connection, and a process may open only so many."""
     lock, under_way, most = threading.Lock(), 0, 0
 
@@ -637,11 +591,33 @@ def test_default_models_are_listed_and_not_deprecated_by_the_sdks():
     assert not anthropic & DEPRECATED_MODELS.keys()
 
 
-def run_python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "default", "-c", code],
-        capture_output=True, text=True, check=False, env={**os.environ, **env},
-    )  # fmt: skip
+SDKS = """
+import asyncio, os, sys
+from ci_evals.adapters.models import openai_llm, anthropic_llm
+from ci_evals.ports import Prompt
+unreachable = openai_llm.OpenAILLM('m', 'k', 'http://127.0.0.1:1')
+anthropic_llm.AnthropicLLM('m', 'k')
+assert not {'openai', 'anthropic', 'aiohttp'} & sys.modules.keys()
+
+async def main():
+    checking, turns = asyncio.create_task(unreachable.check()), 0
+    while not checking.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await unreachable.aclose()
+    assert 'openai' in sys.modules
+    assert turns > 5
+    assert 'anthropic' not in sys.modules
+    for kind, model in [
+        (openai_llm.OpenAILLM, 'gpt-6-luna'), (anthropic_llm.AnthropicLLM, 'claude-3-5-haiku-latest')
+    ]:
+        llm = kind(model, sys.argv[1], environ=os.environ)
+        print((await llm.complete(Prompt('', 'Hi'))).text)
+        await llm.aclose()
+
+asyncio.run(main())
+"""
+"""A program of its own: SDKs are imported and warn once in a process."""
 
 
 async def test_cancelled_sdk_import_leaves_no_pending_task(make):
@@ -653,28 +629,6 @@ async def test_cancelled_sdk_import_leaves_no_pending_task(make):
     await asyncio.gather(asking, return_exceptions=True)
     await llm.aclose()
     assert asyncio.all_tasks() == others
-
-
-@pytest.mark.slow
-def test_sdk_is_imported_at_the_first_call_without_blocking_the_loop():
-    run = run_python(
-        "import asyncio, sys\n"
-        "from ci_evals.adapters.models import openai_llm, anthropic_llm\n"
-        "llm = openai_llm.OpenAILLM('m', 'k', 'http://127.0.0.1:1')\n"
-        "anthropic_llm.AnthropicLLM('m', 'k')\n"
-        "assert not {'openai', 'anthropic', 'aiohttp'} & sys.modules.keys()\n"
-        "async def main():\n"
-        "    checking, turns = asyncio.create_task(llm.check()), 0\n"
-        "    while not checking.done():\n"
-        "        await asyncio.sleep(0)\n"
-        "        turns += 1\n"
-        "    await llm.aclose()\n"
-        "    assert 'openai' in sys.modules\n"
-        "    assert turns > 5\n"
-        "asyncio.run(main())\n"
-        "assert 'anthropic' not in sys.modules\n"
-    )
-    assert (run.returncode, run.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("kind", "variable", "value", "base_url"), [
@@ -699,23 +653,14 @@ async def test_computed_base_url_equals_that_of_vendor_sdk(monkeypatch, kind, va
 
 
 @pytest.mark.slow
-def test_base_url_variables_work_and_sdk_warnings_are_hidden(models):
-    code = (
-        "import asyncio, os\n"
-        "from ci_evals.adapters.models.{0}_llm import {1} as LLM\n"
-        "from ci_evals.ports import Prompt\n"
-        "async def main():\n"
-        "    llm = LLM('{2}', '{3}', environ=os.environ)\n"
-        "    print((await llm.complete(Prompt('', 'Hi'))).text)\n"
-        "    await llm.aclose()\n"
-        "asyncio.run(main())\n"
-    )
-    for provider, name, model in [
-        ("openai", "OpenAILLM", "gpt-6-luna"),
-        ("anthropic", "AnthropicLLM", "claude-3-5-haiku-latest"),
-    ]:
-        run = run_python(code.format(provider, name, model, models.key), **models.env)
-        assert (run.stdout, run.stderr) == ('{"verdict": "pass"}\n', "")
+def test_sdk_is_imported_at_first_call_without_blocking_and_obeys_base_url_variable(models):
+    """Nor is its warning shown, as of a deprecated model."""
+    run = subprocess.run(
+        [sys.executable, "-W", "default", "-c", SDKS, models.key],
+        capture_output=True, text=True, check=False, env=os.environ | models.env,
+    )  # fmt: skip
+    assert (run.returncode, run.stdout, run.stderr) == (0, '{"verdict": "pass"}\n' * 2, "")
+    assert [asked.provider for asked in models.asked] == ["openai", "anthropic"]
 
 
 @each_row("value", [None, -21, 0, 21.0, 1e15, "21", True, [21], {"value": 21}, 10**9 + 1])

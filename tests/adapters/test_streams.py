@@ -36,7 +36,7 @@ def events_of(
     return [(event.type, event.value) for event in reader.stream.events]
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@each_row("end", ["\n", "\r\n", "\r"])
 def test_server_sent_events_are_read_as_the_standard_says(end):
     """Names, data of several lines, comments, unknown fields; no event without data."""
     lines = [
@@ -44,12 +44,9 @@ def test_server_sent_events_are_read_as_the_standard_says(end):
         "event: nothing", "", 'data: "second"', "", "data", "", "data: 3",
     ]  # fmt: skip
     assert events_of(end.join(lines).encode()) == [("text", {"a": "ü"}), ("", "second"), ("", 3)]
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\n\n"])
-def test_last_event_needs_no_blank_line(end):
-    """Nor the end of its line: an event that was left out could be the call of a tool."""
-    assert events_of(f"data: 1\n\nevent: call\ndata: 2{end}".encode()) == [("", 1), ("call", 2)]
+    # The last event needs no blank line, nor the end of its own: left out, it could be the call of a tool.
+    for last in ("", end, "\n\n"):
+        assert events_of(f"data: 1\n\nevent: call\ndata: 2{last}".encode()) == [("", 1), ("call", 2)]
 
 
 def test_event_without_data_ends_a_stream_only_if_it_is_named():
@@ -74,17 +71,12 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@given(st.data())
-def test_events_do_not_depend_on_how_the_stream_is_cut(data):
+@given(st.data(), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["sse", "ndjson"]))
+def test_events_do_not_depend_on_how_the_stream_is_cut(data, end, stream_format):
     """Be it between the two characters of a line end, or inside one of several bytes."""
-    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
     values = data.draw(st.lists(JSON, min_size=1, max_size=5))
-    stream_format = data.draw(st.sampled_from(["sse", "ndjson"]))
-    body = ""
-    for value in values:
-        prefix, blank = ("data: ", end) if stream_format == "sse" else ("", "")
-        body += prefix + json.dumps(value, ensure_ascii=False) + end + blank
-    raw = body.encode()
+    prefix, blank = ("data: ", end) if stream_format == "sse" else ("", "")
+    raw = "".join(prefix + json.dumps(value, ensure_ascii=False) + end + blank for value in values).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
     assert [value for _, value in events_of(raw, stream_format, tuple(cuts))] == values
 
@@ -212,37 +204,25 @@ async def test_streamed_answer_is_read_over_http_with_the_time_of_each_event():
     assert heard[0].headers["accept"] == "text/event-stream"
 
 
-async def test_stream_left_open_after_last_event_does_not_block_messages():
+async def test_stream_after_its_last_event_may_stay_open_or_end_itself():
+    """An open one blocks no further message; one that ends is not left before."""
+    ended = []
 
     async def serve(response: web.StreamResponse) -> None:
         await send_three_events(response)
         if len(asked) == 1:
             await asyncio.Event().wait()
-
-    async with serving(serve) as (ask, asked):
-        for _ in range(2):
-            stream = await ask(is_last=lambda event: event.value == 1)
-            assert stream.values == [0, 1]
-    assert len(asked) == 2
-
-
-async def test_server_can_finish_its_stream_after_the_last_event():
-    """It is not left before it ends the stream itself."""
-    ended = []
-
-    async def serve(response: web.StreamResponse) -> None:
-        await send_three_events(response)
         await asyncio.sleep(0.01)
         await response.write(b": bye\n\n")
         ended.append(True)
 
-    async with serving(serve) as (ask, _):
-        assert (await ask(is_last=lambda event: event.value == 0)).values == [0]
-        assert ended == [True]
+    async with serving(serve) as (ask, asked):
+        for _ in range(2):
+            assert (await ask(is_last=lambda event: event.value == 1)).values == [0, 1]
+        assert (len(asked), ended) == (2, [True])
 
 
-@pytest.mark.parametrize("wanted", ["sse", "ndjson"])
-async def test_plain_json_body_is_read_as_one_stream_event(wanted):
+async def test_plain_json_body_is_read_as_one_stream_event():
     """Servers report errors so."""
 
     async def serve(response: web.StreamResponse) -> None:
@@ -250,7 +230,8 @@ async def test_plain_json_body_is_read_as_one_stream_event(wanted):
         await response.write(b'"no"}\n')
 
     async with serving(serve, content_type="application/problem+json; charset=utf-8") as (ask, _):
-        assert (await ask(wanted)).values == [{"error": "no"}]
+        for wanted in ("sse", "ndjson"):
+            assert (await ask(wanted)).values == [{"error": "no"}]
 
 
 async def endless(response: web.StreamResponse) -> None:
@@ -271,8 +252,6 @@ async def flood(response: web.StreamResponse) -> None:
 
 async def broken(response: web.StreamResponse) -> None:
     await response.write(b"data: 1\n\n")
-    assert response._req
-    assert response._req.transport
     response._req.transport.close()
 
 
