@@ -39,39 +39,24 @@ async def test_comment_of_a_writer_with_a_code_is_an_approval(api):
     assert (approval.url, approval.at.isoformat()) == (comment["html_url"], "2026-11-21T09:00:00+00:00")
 
 
-@pytest.mark.parametrize("author", [
-    EVE,
-    {"login": "tess", "type": "User"},
-    {"login": "gone", "type": "User"},
-    BOT,
-    {"login": "dependabot[bot]", "type": "Bot"},
-    {"login": "octo", "type": "Organization"},
-    None,
-])  # fmt: skip
-async def test_comment_by_non_writer_bot_or_app_does_not_approve(api, author):
+async def test_comment_by_non_writer_bot_or_app_does_not_approve(api):
     """Not of people who may only read or triage, who are gone, nor of bots, whatever may make them speak."""
-    api.add_comment(7, COMMAND, ANN)["user"] = author
+    people = [{"login": name, "type": "User"} for name in ("tess", "gone")]
+    others = [{"login": "dependabot[bot]", "type": "Bot"}, {"login": "octo", "type": "Organization"}]
+    for author in (EVE, *people, BOT, *others, None):
+        api.add_comment(7, COMMAND, ANN)["user"] = author
     api.add_comment(7, COMMAND, ANN)["performed_via_github_app"] = {"slug": "assistant"}
     assert await find_approvals(api) == ()
 
 
-@pytest.mark.parametrize("body", [
-    f"> {COMMAND}",
-    f"Please do not {COMMAND}",
-    f"{COMMAND}\n\nfor a friend",
-    f"`{COMMAND}`",
-    PLAIN,
-    f"{PLAIN} {CODE[:16]}",
-    f"{PLAIN} {CODE[:-1]}",
-    f"{PLAIN} {CODE}0",
-    f"{PLAIN} {CODE} {CODE}",
-    f"{PLAIN}s",
-    f"{PLAIN}\u200b",
-    "/evals approve",
-])  # fmt: skip
-async def test_comment_that_differs_from_approval_command_does_not_approve(api, body):
+async def test_comment_that_differs_from_approval_command_does_not_approve(api):
     """As where it is quoted or explained. Without a code nobody knows which suites its author has seen."""
-    api.add_comment(7, body, ANN)
+    for body in (
+        f"> {COMMAND}", f"Please do not {COMMAND}", f"{COMMAND}\n\nfor a friend", f"`{COMMAND}`", PLAIN,
+        f"{PLAIN} {CODE[:16]}", f"{PLAIN} {CODE[:-1]}", f"{PLAIN} {CODE}0", f"{PLAIN} {CODE} {CODE}",
+        f"{PLAIN}s", f"{PLAIN}\u200b", "/evals approve",
+    ):  # fmt: skip
+        api.add_comment(7, body, ANN)
     assert await find_approvals(api) == ()
 
 

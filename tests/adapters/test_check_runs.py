@@ -10,22 +10,17 @@ from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.check_runs import CheckRun
 from ci_evals.domain.errors import GitHubError
 
+NEEDED = {"x-accepted-github-permissions": "checks=write"}
+FORBIDDEN = Answer(403, {"message": "Resource not accessible by integration"}, NEEDED)
 SHA = "c0ffee" + "1" * 34
 CHECK = CheckRun("default", SHA, "success", "Evals passed: 94 / 100", "## Passed", "https://github.com/run/1")
 
 
-@pytest.fixture(scope="module")
-def serving():
+@pytest.fixture
+def api():
     with github_api.serving() as api:
         api.add_commit(SHA)
         yield api
-
-
-@pytest.fixture
-def api(serving):
-    serving.check_runs.clear()
-    serving.faults.clear()
-    return serving
 
 
 async def no_sleep(_seconds):
@@ -37,7 +32,7 @@ async def create_check_run(api, check=CHECK):
         return await check_runs.create(hub, REPOSITORY, check)
 
 
-async def test_check_run_has_conclusion_title_and_summary(api):
+async def test_check_run_has_key_conclusion_title_and_summary_in_the_limits_of_github(api):
     """And GitHub's page of it is returned."""
     url = await create_check_run(api)
     (made,) = api.check_runs
@@ -45,10 +40,7 @@ async def test_check_run_has_conclusion_title_and_summary(api):
     assert (made["name"], made["head_sha"], made["status"]) == ("ci-evals", SHA, "completed")
     assert (made["conclusion"], made["details_url"]) == ("success", "https://github.com/run/1")
     assert made["output"] == {"title": "Evals passed: 94 / 100", "summary": "## Passed"}
-
-
-async def test_check_run_is_named_by_its_key_with_a_limited_title(api):
-    """Without signs that GitHub refuses."""
+    api.check_runs.clear()
     grin = "\N{GRINNING FACE}"
     await create_check_run(api, CheckRun("billing", SHA, "neutral", grin * 300, f"{grin}\ud800"))
     (made,) = api.check_runs
@@ -56,15 +48,9 @@ async def test_check_run_is_named_by_its_key_with_a_limited_title(api):
     assert (len(made["output"]["title"]), made["output"]["summary"]) == (255, "\ufffd\ufffd")
 
 
-LACKING = (
-    {"message": "Resource not accessible by integration"},
-    {"x-accepted-github-permissions": "checks=write"},
-)
-
-
 @each_row(("answer", "says"), [
     (Answer(401, {"message": "Bad credentials"}), "Bad credentials"),
-    (Answer(403, *LACKING), "'checks: write'; add it to the job's 'permissions:'"),
+    (FORBIDDEN, "'checks: write'; add it to the job's 'permissions:'"),
     (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'checks: write'"),
     (Answer(409, {"message": "Conflict"}), "Conflict"),
     (Answer(410, {"message": "archived"}), "archived"),

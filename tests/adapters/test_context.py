@@ -43,9 +43,8 @@ class Case:
     actor: str = "octocat"
 
     def read(self) -> GitHubEvent:
-        environ = environment(
-            GITHUB_EVENT_NAME=self.event, GITHUB_REF=self.ref, GITHUB_SHA=self.sha, GITHUB_ACTOR=self.actor
-        )
+        environ = environment(GITHUB_EVENT_NAME=self.event, GITHUB_REF=self.ref, GITHUB_SHA=self.sha)
+        environ["GITHUB_ACTOR"] = self.actor
         return context.read(environ, json.loads((EVENTS / f"{self.file}.json").read_text()))
 
 
@@ -101,22 +100,12 @@ def test_event_gives_the_tested_commit_and_its_base(case):
     """One row for each kind of event, after GitHub's documented shapes."""
     known = case.read()
     assert known == GitHubEvent(
-        event=case.event,
-        repository=REPOSITORY,
-        sha=case.sha,
-        ref=case.ref,
-        number=case.number,
-        head=case.head,
-        base=case.base,
-        run=case.run,
-        own_run=THIS,
-        of_dependabot=case.actor == "dependabot[bot]",
-        default_branch="main",
-    )
-    assert known.foreign is case.foreign
-    assert known.without_secrets is case.without_secrets
-    assert known.of_pull_request is case.of_pull_request
-    assert known.compared_with_base() is case.compared
+        event=case.event, repository=REPOSITORY, sha=case.sha, ref=case.ref, number=case.number,
+        head=case.head, base=case.base, run=case.run, own_run=THIS,
+        of_dependabot=case.actor == "dependabot[bot]", default_branch="main",
+    )  # fmt: skip
+    assert (known.foreign, known.without_secrets) == (case.foreign, case.without_secrets)
+    assert (known.of_pull_request, known.compared_with_base()) == (case.of_pull_request, case.compared)
     assert known.run_url == f"https://github.com/{REPOSITORY}/actions/runs/{case.run.id}"
 
 
@@ -143,8 +132,10 @@ def test_enterprise_server_urls_are_used_and_no_event_is_found_outside_actions()
     assert known.run_url == f"https://git.example/{REPOSITORY}/actions/runs/{THIS.id}"
     known = context.read({}, None)
     assert known == GitHubEvent(base=Base())
-    assert (known.run_url, known.foreign, known.without_secrets) == (None, False, False)
-    assert not known.of_pull_request
+    assert (known.run_url, known.foreign, known.without_secrets, known.of_pull_request) == (
+        None,
+        *[False] * 3,
+    )
 
 
 @each_row("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])

@@ -11,13 +11,8 @@ from ci_evals.ports import FunctionError
 from ci_evals.support.redaction import Redactor
 
 WITHOUT_ERROR = {"orders": [1]}
-
-
-GET, JSON, PAST_THE_METHODS = (
-    'probes.get("refunds")',
-    "json.dumps(probes)",
-    'len(dict.get(probes, "refunds"))',
-)
+GET, JSON = 'probes.get("refunds")', "json.dumps(probes)"
+PAST_THE_METHODS = 'len(dict.get(probes, "refunds"))'
 LOOKS = [
     GET, JSON, PAST_THE_METHODS, 'probes["refunds"]', 'probes.get("refunds", [])', '"refunds" in probes',
     '"refunds" not in probes', 'probes.pop("refunds", None)', 'probes.setdefault("refunds", [])',
@@ -84,20 +79,15 @@ def test_every_kind_of_access_to_failed_probe_raises(look):
 
 @pytest.mark.parametrize("name", ["swallows", "swallows_later", "Checks.swallows", "looks"])
 @pytest.mark.parametrize("look", [GET, JSON, PAST_THE_METHODS])
-async def test_function_that_catches_the_error_of_a_failed_probe_is_undecided(
-    tmp_path, monkeypatch, name, look
-):
+async def test_function_that_catches_error_of_failed_probe_is_undecided(tmp_path, monkeypatch, name, look):
     """It went on without what it wanted to know."""
     with pytest.raises(FunctionError, match="the probe refunds failed: no connection"):
         await decide(name, look, tmp_path, monkeypatch)
 
 
-async def test_python_check_that_does_not_read_failed_probe_is_decided(tmp_path, monkeypatch):
+async def test_probes_without_an_error_can_be_read_and_decide_a_python_check(tmp_path, monkeypatch):
     assert await decide("looks_elsewhere", "0", tmp_path, monkeypatch) is True
-
-
-def test_probes_without_an_error_can_be_read():
-    probes = Probes(WITHOUT_ERROR, {"refunds": "no connection"})
+    probes = Probes(WITHOUT_ERROR, ERRORS)
     assert (probes["orders"], probes.get("orders"), "orders" in probes) == ([1], [1], True)
     assert (probes.get("other", 7), "other" in probes) == (7, False)
     with pytest.raises(KeyError):

@@ -45,21 +45,18 @@ def has_changes(repository, folder="."):
     return Checkout(repository / folder, os.environ).has_changes(besides=repository / "out [1]")
 
 
-@pytest.mark.parametrize("folder", [".", "agent"])
-@pytest.mark.parametrize(
-    ("file", "counts"),
-    [("agent/prompt.md", True), ("new", True), ("ignored", False), ("out [1]/run/report.html", False)],
-)
-def test_changed_or_new_file_counts_as_change_unless_ignored_or_output(repository, folder, file, counts):
-    """Seen from any folder; what is ignored is none, nor is what the run writes."""
-    assert has_changes(repository, folder) is False
-    (repository / file).parent.mkdir(parents=True, exist_ok=True)
-    (repository / file).write_text("Be kinder.")
-    assert has_changes(repository, folder) is counts
-
-
-def test_staged_change_counts_as_local_change(repository):
-    """It is in no commit yet."""
+def test_changed_or_new_file_counts_as_change_unless_ignored_or_output(repository):
+    """Seen from any folder; what is ignored is none, nor is what the run writes. Staged is not committed."""
+    for folder in (".", "agent"):
+        assert has_changes(repository, folder) is False
+        for file, text, counts in (
+            ("ignored", "x", False), ("out [1]/run/report.html", "x", False),
+            ("agent/prompt.md", "Be kinder.", True), ("new", "x", True),
+        ):  # fmt: skip
+            (repository / file).parent.mkdir(parents=True, exist_ok=True)
+            (repository / file).write_text(text)
+            assert has_changes(repository, folder) is counts, file
+            git(repository, "stash", "--quiet", "--include-untracked")
     git(repository, "rm", "--quiet", "--cached", "agent/prompt.md")
     assert has_changes(repository)
 
@@ -87,19 +84,15 @@ def submodule(repository, tmp_path_factory):
     return repository / "agent/rules"
 
 
-@pytest.mark.parametrize("file", ["rules.md", "new.md"])
-def test_changed_or_new_file_of_a_submodule_is_a_change(repository, submodule, file):
+def test_changes_of_a_submodule_count_unless_it_is_not_checked_out(repository, submodule):
     assert has_changes(repository) is False
-    (submodule / file).write_text("Refund none.")
-    assert has_changes(repository) is True
-
-
-def test_new_submodule_commit_counts_as_local_change(repository, submodule):
+    for file in ("rules.md", "new.md"):
+        (submodule / file).write_text("Refund none.")
+        assert has_changes(repository) is True, file
+        git(submodule, "stash", "--quiet", "--include-untracked")
+        assert has_changes(repository) is False
     git(submodule, "commit", "--quiet", "--allow-empty", "--message=2")
     assert has_changes(repository) is True
-
-
-def test_submodule_that_is_not_checked_out_has_no_changes(repository, submodule):
     git(repository, "submodule", "--quiet", "deinit", "--force", "--all")
     assert has_changes(repository) is False
 

@@ -47,18 +47,10 @@ HIDDEN = [
 PLAIN = [{"role": "assistant", "content": "From nine to five.", "tool_calls": []}]
 
 
-def new_only(thread: list[Any], new: list[Any]) -> list[Any]:
-    """Answer with the new messages alone."""
-    del thread
-    return new
-
-
-def whole_thread(thread: list[Any], new: list[Any]) -> list[Any]:
-    """Answer with the whole thread."""
-    return [*thread, *new]
-
-
-FORMS = {"new messages": new_only, "whole thread": whole_thread}
+FORMS: dict[str, Form] = {
+    "new messages": lambda thread, new: new,
+    "whole thread": lambda thread, new: [*thread, *new],
+}
 
 
 @asynccontextmanager
@@ -83,8 +75,7 @@ async def four_methods(answers: list[Any], folder: Path) -> AsyncIterator[Agent]
         def call_judge(self, prompt: str) -> str:
             return ""
 
-        def generate_user_message(self, prompt: str) -> str:
-            return ""
+        generate_user_message = call_judge
 
     yield agent_of(Mine(), "mine", AgentSettings())
 
@@ -111,10 +102,8 @@ def over_http(reply: dict[str, str], wrap: Callable[[Any], Any], **options: Any)
         del folder
         left = iter(answers)
         with endpoints.serving(lambda _: wrap(next(left))) as stub:
-            send = {"body": {"text": "{{message}}"}}
-            settings = AgentSettings(
-                None, stub.key, stub.url, None, {"send": send, "reply": reply, **options}
-            )
+            made = {"send": {"body": {"text": "{{message}}"}}, "reply": reply, **options}
+            settings = AgentSettings(None, stub.key, stub.url, None, made)
             yield HttpAgent(settings, limiter=world.limiter())
 
     return http

@@ -91,23 +91,20 @@ def test_payload_with_100000_values_is_parsed():
     assert payload.parse(json.dumps([text]).encode("utf-16")) == [text]
 
 
-def test_long_error_text_is_cut():
-    """A page of error text does not fill the console."""
-    assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
-
-
-@pytest.mark.parametrize("body", [
+@each_row("body", [
     "<html>" + "<title>" * 200_000,
     "<html>" + "<title" * 200_000,
     " " * 1_000_000,
     "<!doctype" + " " * 1_000_000,
     '{"detail": "' + "x " * 500_000 + '"}',
     '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
-], ids=range(6))  # fmt: skip
+])  # fmt: skip
 def test_long_error_body_is_truncated_in_linear_time(body):
+    """A page of error text does not fill the console."""
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
     assert time.process_time() - started < 5  # seconds where it was quadratic: minutes
+    assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
 
 
 @pytest.mark.parametrize("body", [

@@ -26,17 +26,11 @@ def test_plain_text_reply_and_reply_with_all_fields_are_read():
     assert unknown == (None,) * 5
     # A bare name is an integration without a status.
     value = {
-        "text": "Done.",
-        "workflows": ["REFUND"],
-        "params": {"reason": "too_expensive"},
-        "rules": ["window-30"],
+        "text": "Done.", "workflows": ["REFUND"], "params": {"reason": "too_expensive"},
+        "rules": ["window-30"], "escalated": False, "error": None, "inputTokens": 12, "outputTokens": 3,
         "integrations": [{"code": "orders", "status": 200, "type": "REST"}, "search"],
-        "escalated": False,
-        "error": None,
-        "inputTokens": 12,
-        "outputTokens": 3,
         "trace": {"steps": [1]},
-    }
+    }  # fmt: skip
     reply = plain_reply.read(value, 0.1, keep_raw=True)
     assert (reply.workflows, reply.params) == (("REFUND",), {"reason": "too_expensive"})
     orders, search = reply.integrations
@@ -69,18 +63,15 @@ def test_tool_calls_count_as_workflows_and_parameters(key, call):
     assert plain_reply.read({"text": "x", key: []}, 0).workflows == ()
 
 
-UNKNOWN_KEY = "has a key 'workflow', which is none of text, messages, toolCalls, workflows"
-UNNAMED_CALL = "has a 'tool_calls' that cannot be read: call 2 has no name"
-
-
 @each_row(("value", "message"), [
     (None, "is neither a string nor an object: null"),
     ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
     ({}, "has no 'text'"),
     ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
-    ({"text": "x", "workflow": ["A"]}, UNKNOWN_KEY),
+    ({"text": "x", "workflow": ["A"]},
+     "has a key 'workflow', which is none of text, messages, toolCalls, workflows"),
     ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
-    ({"text": "x", "tool_calls": ["a", {}]}, UNNAMED_CALL),
+    ({"text": "x", "tool_calls": ["a", {}]}, "has a 'tool_calls' that cannot be read: call 2 has no name"),
     ({"text": "x", "toolCalls": [], "tool_calls": []}, "has a key 'tool_calls'"),
     ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
     ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),

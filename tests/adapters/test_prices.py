@@ -55,9 +55,8 @@ WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
 def test_cached_input_is_cheaper_than_other_input():
     """For every model with a published price of it, the default judge among them."""
     table = prices.bundled()
-    kept = {
-        name: price.cached_input for name, price in table.models.items() if price.cached_input is not None
-    }
+    prices_of = {name: price.cached_input for name, price in table.models.items()}
+    kept = {name: price for name, price in prices_of.items() if price is not None}
     chat = {name for name in table.models if "embedding" not in name}
     assert chat - kept.keys() == WITHOUT_CACHED_INPUT
     judges = {row.judge for row in providers().values() if row.models and not row.reports_cost}

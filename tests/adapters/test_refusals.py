@@ -1,4 +1,4 @@
-"""What servers tell of their limits, and what cannot be made of it."""
+"""What servers tell of their limits, and when a request may be sent again, and after how long."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -38,13 +38,10 @@ def test_retry_after_is_parsed_as_seconds_date_or_duration():
 
 
 OPENAI = {
-    "x-ratelimit-limit-requests": "5000",
-    "x-ratelimit-limit-tokens": "160000",
-    "x-ratelimit-remaining-requests": "4999",
-    "x-ratelimit-remaining-tokens": "159976",
-    "x-ratelimit-reset-requests": "12ms",
-    "x-ratelimit-reset-tokens": "9ms",
-}
+    "x-ratelimit-limit-requests": "5000", "x-ratelimit-limit-tokens": "160000",
+    "x-ratelimit-remaining-requests": "4999", "x-ratelimit-remaining-tokens": "159976",
+    "x-ratelimit-reset-requests": "12ms", "x-ratelimit-reset-tokens": "9ms",
+}  # fmt: skip
 ANTHROPIC = {
     "anthropic-ratelimit-requests-limit": "50",
     "anthropic-ratelimit-requests-remaining": "0",
@@ -174,3 +171,34 @@ def test_only_status_401_rejects_previously_accepted_key(status, body, at_first,
     """Any other refusal is about one request."""
     assert refusals.denies_key(status, body, accepted_before=False) is at_first
     assert refusals.denies_key(status, body, accepted_before=True) is later
+
+
+@each_row(("status", "value", "message", "other", "limits"), [
+    (429, False, True, True, True),
+    (529, False, False, True, True),
+    (503, True, True, True, True),
+    (503, False, False, True, False),
+    (500, True, False, True, False),
+    (408, False, False, True, False),
+    (400, True, False, False, False),
+    (404, False, False, False, False),
+])  # fmt: skip
+def test_message_is_resent_only_if_its_status_proves_it_was_not_received(
+    status, value, message, other, limits
+):
+    """The agent may have acted on one that failed otherwise. Limits deserve more patience than faults."""
+    assert retry.may_resend(status, idempotent=False, wait_requested=value) is message
+    assert retry.may_resend(status, idempotent=True, wait_requested=value) is other
+    assert retry.limits_rate(status, wait_requested=value) is limits
+
+
+def test_waits_are_as_requested_or_double_with_jitter_up_to_a_minute():
+    """A broken server recovers at once, or needs some seconds."""
+    assert [retry.wait_seconds(n, None, 1) for n in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [retry.wait_seconds(4, None, luck) for luck in (0, 0.25, 0.5)] == [0, 2, 4]
+    assert retry.wait_seconds(10**9, None, 1) == 60
+    assert [retry.wait_seconds(n * retry.BROKEN_STEP, None, 1) for n in range(3)] == [0.5, 4, 32]
+    assert 7 <= retry.wait_seconds(0, 7, 0.3) <= 7.7
+    assert [retry.wait_seconds(n, 0.001, 0) for n in range(6)] == [0.001, 0.001, 0.001, 0.5, 1, 2]
+    assert retry.wait_seconds(0, 3600, 0) == retry.wait_seconds(0, float("inf"), 0) == 60
+    assert retry.wait_seconds(5, 0, 0.5) == retry.wait_seconds(5, None, 0.5) == 8

@@ -29,14 +29,10 @@ def make_test(*lines: str, **fields) -> Test:
     return Test(name="t", guidelines="g", turns=turns, evaluations=[{"criterion": "c"}], **fields)
 
 
-async def play(
-    lines: list[str], script=("ok",), user=None, played=None
-) -> tuple[Transcript, fakes.ScriptedAgent]:
-    test = make_test(*lines, user_info={"plan": "Pro"})
-    agent = fakes.ScriptedAgent(script)
+async def play(lines, script=("ok",), user=None, played=None) -> tuple[Transcript, fakes.ScriptedAgent]:
+    test, agent = make_test(*lines, user_info={"plan": "Pro"}), fakes.ScriptedAgent(script)
     conversation = ConversationPlayer(agent, user or ListUser(), ([] if played is None else played).append)
-    ended = await conversation.play(test, test.turns)
-    return conversation.transcript(ended), agent
+    return conversation.transcript(await conversation.play(test, test.turns)), agent
 
 
 async def test_fixed_turns_are_sent_unchanged_in_one_session():
@@ -59,20 +55,14 @@ async def test_auto_turns_are_written_by_the_simulated_user():
 
 
 async def test_stop_marker_ends_the_conversation_unsent():
-    for line, remark in (
-        ("###STOP###", None),
-        ("Thanks, bye! ###STOP###", "Thanks, bye!"),
-        ("###STOP###\nok", "ok"),
-    ):
+    bye = ("Thanks, bye! ###STOP###", "Thanks, bye!")
+    for line, remark in (("###STOP###", None), bye, ("###STOP###\nok", "ok")):
         transcript, agent = await play(["hi", "auto", "auto"], user=ListUser(line))
         assert (transcript.status, transcript.closing_remark) == ("stopped", remark)
         assert agent.sessions[0].heard == ["hi"]
-
-
-async def test_stop_marker_in_a_fixed_turn_is_sent():
+    # In a fixed turn it is sent.
     transcript, agent = await play(["what does ###STOP### mean?"])
-    assert transcript.status == "completed"
-    assert agent.sessions[0].heard == ["what does ###STOP### mean?"]
+    assert (transcript.status, agent.sessions[0].heard) == ("completed", ["what does ###STOP### mean?"])
 
 
 @each_row(("workflows", "status"), [
@@ -99,12 +89,18 @@ async def test_failure_of_agent_or_user_keeps_the_turns_and_closes_the_session()
         (["ok"], ListUser(LLMError("no model")), "no model"),
     ):
         transcript, agent = await play(["a", "auto", "auto"], script, user)
-        assert (transcript.status, transcript.error) == ("failed", cause)
-        assert len(transcript.turns) == 1
+        assert (transcript.status, transcript.error, len(transcript.turns)) == ("failed", cause, 1)
         assert agent.sessions[0].closed
+    # Without a session there are no turns; and what is no failure of theirs is raised.
+    test, agent = make_test("x"), fakes.ScriptedAgent(opening=AgentError("refused"))
+    conversation = ConversationPlayer(agent, ListUser(), lambda _: None)
+    failed = Transcript(status="failed", error="refused", cause="agent_failed")
+    assert conversation.transcript(await conversation.play(test, test.turns)) == failed
+    with pytest.raises(ZeroDivisionError):
+        await play(["a"], [ZeroDivisionError()])
 
 
-async def test_overlong_reply_or_evidence_fails_the_trial():
+async def test_overlong_reply_or_evidence_fails_the_trial_and_a_trace_is_dropped():
     long = "x" * 1_000_001
     evidence = "what the agent says it did for one reply is longer"
     for reply, reason in (
@@ -113,11 +109,7 @@ async def test_overlong_reply_or_evidence_fails_the_trial():
         (fakes.reply("x", integrations=[{"code": long}]), evidence),
     ):
         transcript, _ = await play(["hi"], [reply])
-        assert transcript.status == "failed"
-        assert transcript.error.startswith(reason)
-
-
-async def test_overlong_trace_is_dropped_without_losing_the_evidence():
+        assert (transcript.status, transcript.error[: len(reason)]) == ("failed", reason)
     longest = fakes.reply("x" * 1_000_000, workflows=("A",), trace={"a": "x" * 1_000_000}, raw={"text": "x"})
     transcript, _ = await play(["hi"], [longest])
     (turn,) = transcript.turns
@@ -132,20 +124,6 @@ async def test_reply_built_without_validation_is_validated():
     assert transcript.turns[0].workflows == ("A",)
     with pytest.raises(ValidationError, match="latency_seconds"):
         await play(["hi"], [fakes.reply("x").model_copy(update={"latency_seconds": -1.0})])
-
-
-async def test_failed_session_opening_fails_conversation_without_turns():
-    agent = fakes.ScriptedAgent(opening=AgentError("refused"))
-    conversation = ConversationPlayer(agent, ListUser(), lambda _: None)
-    test = make_test("x")
-    ended = await conversation.play(test, test.turns)
-    failed = Transcript(status="failed", error="refused", cause="agent_failed")
-    assert conversation.transcript(ended) == failed
-
-
-async def test_unexpected_exception_is_raised():
-    with pytest.raises(ZeroDivisionError):
-        await play(["a"], [ZeroDivisionError()])
 
 
 def test_missing_turns_are_added_up_to_max_turns():

@@ -154,7 +154,7 @@ HUMAN_MESSAGES = (
     "Please respond as soon as you can.",
     "I think > I know, as they say.",
     "The analysis of your team was wrong.",
-)
+)  # fmt: skip
 
 
 @each_row("text", HUMAN_MESSAGES, ids=range(len(HUMAN_MESSAGES)))
@@ -164,18 +164,17 @@ def test_human_messages_cause_no_violation(text):
     assert rules(talk("=Hello, I have a question.", "Hello. How can I help you today?", text, "Noted.")) == []
 
 
-ORDER_NUMBER = "My order number is HL-20418."
+MY_NUMBER = "My order number is HL-20418."
+THANKS = "Thank you very much, that is all."
 OPENER = "Hello, I want to cancel my plan."
 HONEST_CONVERSATIONS = {
     "a short answer twice": talk("Yes.", "Which one?", "Yes.", "Fine."),
     "an answer twice, asked twice": talk(
-        *("Hi there", "Your order number?", ORDER_NUMBER, "What is the order number?"),
-        *(ORDER_NUMBER, "Thank you."),
+        *("Hi there", "Your order number?", MY_NUMBER, "What is the order number?"),
+        *(MY_NUMBER, "Thank you."),
     ),
-    "an answer twice, asked for without a question mark": talk(
-        ORDER_NUMBER, "Please enter your order number.", ORDER_NUMBER, "Ok."
-    ),
-    "an answer twice, not found": talk(ORDER_NUMBER, "I could not find it.", ORDER_NUMBER, "Ok."),
+    "asked for without a question mark": talk(MY_NUMBER, "Please enter your order number.", MY_NUMBER, "Ok."),
+    "an answer twice, not found": talk(MY_NUMBER, "I could not find it.", MY_NUMBER, "Ok."),
     "an agent that is stuck": talk(
         *("I want to cancel my plan now.", "Our plans are great."),
         *("Please cancel it for me now.", "Our plans are great.") * 2,
@@ -188,15 +187,13 @@ HONEST_CONVERSATIONS = {
         *("注文番号はHL20418です、よろしく。", "もう一度入力してください。"),
         *("注文番号はHL20418です、よろしく。", "はい。"),
     ),
-    "thanks twice": talk(
-        "Thank you very much, that is all.", "You are welcome.", "Thank you very much, that is all.", "Bye."
-    ),
+    "thanks twice": talk(THANKS, "You are welcome.", THANKS, "Bye."),
     "told to repeat itself": talk(
         *("Hello, I want to speak to a person.", "I can do that for you."),
         *("Hello, I want to speak to a person.", "No."),
     ),
-    "the opener again, since the agent starts over": talk(
-        *(OPENER, "Welcome back! How can I help you?", OPENER, "Sure.")
+    "the opener, as the agent starts over": talk(
+        OPENER, "Welcome back! How can I help you?", OPENER, "Sure."
     ),
     "an agent that repeats its user": talk(
         *("=I want to cancel my plan as soon as possible.", "I want to cancel my plan as soon as possible."),
@@ -303,91 +300,58 @@ VIOLATIONS = {
         "User: I want to cancel.\nAgent: Of course, what is your order number?",
         "I want to cancel my plan.\n\nAgent: Of course. I will do that for you.\n\nThank you!",
         "Customer: Hi, please cancel it.\n**Assistant:** Your plan is cancelled now.\nCustomer: Bye!",
-        "User: Great, thanks!",
-        "**User:** Great, thanks!",
-        "It is HL-20418.\nUser: Great, thanks!",
+        "User: Great, thanks!", "**User:** Great, thanks!", "It is HL-20418.\nUser: Great, thanks!",
         "It is HL-20418.\nAgent: Done!\nUser: Great, thanks!",
         "Agent: Your plan is cancelled now.\nUser: Great, thanks!",
-        "**User:** Thanks!\n**Agent:** You're welcome!",
-        "**User**: Thanks!\n**Agent**: Bye!",
-        "[User]: Thanks!\n[Agent]: Bye!",
-        "### User: Thanks!\n### Agent: Bye!",
-        "- Customer (Ida): Thanks!\n- Agent (Maria): Bye!",
-        "USER:Thanks!\nAGENT:Bye!",
-        "Human: Thanks!\nAI: Bye!",
-        "Kunde: Super, danke!\nMitarbeiter: Gern geschehen!",
+        "**User:** Thanks!\n**Agent:** You're welcome!", "**User**: Thanks!\n**Agent**: Bye!",
+        "[User]: Thanks!\n[Agent]: Bye!", "### User: Thanks!\n### Agent: Bye!",
+        "- Customer (Ida): Thanks!\n- Agent (Maria): Bye!", "USER:Thanks!\nAGENT:Bye!",
+        "Human: Thanks!\nAI: Bye!", "Kunde: Super, danke!\nMitarbeiter: Gern geschehen!",
         "Kundin: Wie lange dauert das?\nKundenservice: Drei Tage.",
         "Ich möchte kündigen.\n\nKundenservice: Gerne, wie lautet Ihre Nummer?",
-        "Client : Merci !\nConseiller : Avec plaisir !",
-        "Cliente: ¡Gracias!\nAgente: ¡De nada!",
-        "Utente: Grazie!\nOperatore: Prego!",
-        "Klant: Bedankt!\nMedewerker: Graag gedaan!",
-        "Клиент: Спасибо!\nОператор: Пожалуйста!",
-        "用户：谢谢！\n客服：不客气！",
+        "Client : Merci !\nConseiller : Avec plaisir !", "Cliente: ¡Gracias!\nAgente: ¡De nada!",
+        "Utente: Grazie!\nOperatore: Prego!", "Klant: Bedankt!\nMedewerker: Graag gedaan!",
+        "Клиент: Спасибо!\nОператор: Пожалуйста!", "用户：谢谢！\n客服：不客气！",
         "ユーザー：ありがとう！\nオペレーター：どういたしまして。",
         "고객: 감사합니다!\n상담원: 천만에요!",
     ),
     "as_agent": (
-        "Agent: I can look into that for you.",
-        "Hello! How can I help you today?",
+        "Agent: I can look into that for you.", "Hello! How can I help you today?",
         "I have processed your refund, and you will have it in five days.",
         "Thank you for contacting us. Is there anything else I can help you with?",
-        "Could you please provide your order number?",
-        "I'll connect you with one of our specialists.",
-        "I'm your virtual assistant. What brings you here?",
-        "Let me check your account for a moment.",
+        "Could you please provide your order number?", "I'll connect you with one of our specialists.",
+        "I'm your virtual assistant. What brings you here?", "Let me check your account for a moment.",
     ),
     "meta": (
         "As a simulated user, I would like to cancel my plan.",
         "As an AI language model, I cannot have a plan.",
-        "According to my guidelines I should now ask for a refund.",
-        "My guidelines say that I am patient.",
-        "Here is my next message: I want to cancel.",
-        "Next message: I want to cancel.",
-        "*sighs and looks at the phone* Fine, cancel it.",
-        "(waits for the agent to answer)",
-        "[The user is frustrated] Just cancel it.",
-        "[end of conversation]",
-        "<think>The agent asks for the number.</think>It is HL-20418.",
-        "<thinking> I should answer.",
-        "Thought: the agent wants my number.\nIt is HL-20418.",
-        "Thank you! ###STOP",
-        "Thank you! STOP###",
-        "Thank you! ###",
-        "[STOP]",
-        '{"you": "I want to cancel."}',
-        "The user would say: please cancel my plan.",
-        "<|im_start|>user I want to cancel",
+        "According to my guidelines I should now ask for a refund.", "My guidelines say that I am patient.",
+        "Here is my next message: I want to cancel.", "Next message: I want to cancel.",
+        "*sighs and looks at the phone* Fine, cancel it.", "(waits for the agent to answer)",
+        "[The user is frustrated] Just cancel it.", "[end of conversation]",
+        "<think>The agent asks for the number.</think>It is HL-20418.", "<thinking> I should answer.",
+        "Thought: the agent wants my number.\nIt is HL-20418.", "Thank you! ###STOP", "Thank you! STOP###",
+        "Thank you! ###", "[STOP]", '{"you": "I want to cancel."}',
+        "The user would say: please cancel my plan.", "<|im_start|>user I want to cancel",
         "We have developer instructions: I'm the user and want to cancel.",
-        "The developer message says that I am brief.",
-        "As the simulated user I should ask for a refund.",
-        "As the user, I should now provide the number.",
-        "As the customer I need to respond briefly.",
-        "The system prompt says that I want to cancel.",
-        "I need to output ###STOP### now",
-        "I should output the stop marker.",
-        "We need to respond as the user. It is HL-20418.",
-        "I am playing the customer here, so: cancel it.",
-        "I'm the user in this conversation. Cancel it.",
-        "The instructions say that I should act frustrated.",
-        "Then I will write the stop marker.",
-        "assistantfinalPlease cancel it.",
-        "[think] The agent asks. [/think] It is HL-20418.",
-        "It asks for the number.\n</think>\nIt is HL-20418.",
-        "◁think▷It is HL-20418.",
-        "<think",
+        "The developer message says that I am brief.", "As the simulated user I should ask for a refund.",
+        "As the user, I should now provide the number.", "As the customer I need to respond briefly.",
+        "The system prompt says that I want to cancel.", "I need to output ###STOP### now",
+        "I should output the stop marker.", "We need to respond as the user. It is HL-20418.",
+        "I am playing the customer here, so: cancel it.", "I'm the user in this conversation. Cancel it.",
+        "The instructions say that I should act frustrated.", "Then I will write the stop marker.",
+        "assistantfinalPlease cancel it.", "[think] The agent asks. [/think] It is HL-20418.",
+        "It asks for the number.\n</think>\nIt is HL-20418.", "◁think▷It is HL-20418.", "<think",
     ),
     "length": (LONG, "word " * (MAX_WORDS + 1), "x" * (MAX_CHARACTERS + 1)),
     "criteria": (
-        "Please run CANCEL_PLAN.",
-        "I was told to check the billing_portal.",
-        "The cancelReason is that it is too expensive.",
-        "What about confirm-before-ending?",
+        "Please run CANCEL_PLAN.", "I was told to check the billing_portal.",
+        "The cancelReason is that it is too expensive.", "What about confirm-before-ending?",
         "I want R7_keep_them to apply.",
         "Make sure that the agent offers a discount of ten percent before it cancels the plan.",
         "Do you have an offer: a discount of ten percent before it cancels?",
     ),
-}
+}  # fmt: skip
 
 
 @each_row(("rule", "text"), [(rule, text) for rule, texts in VIOLATIONS.items() for text in texts])
@@ -438,22 +402,12 @@ def test_stop_together_with_an_answer_is_a_violation(question, remark):
 def test_each_rule_reports_one_violation_per_turn():
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
     result = violations(make_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))
-    assert sorted((one.turn, one.rule) for one in result) == [
-        (2, "meta"),
-        (3, "as_agent"),
-        (3, "length"),
-        (3, "meta"),
-    ]
+    expected = [(2, "meta"), (3, "as_agent"), (3, "length"), (3, "meta")]
+    assert sorted((one.turn, one.rule) for one in result) == expected
 
 
-texts = st.one_of(
-    st.text(max_size=200),
-    st.lists(
-        st.sampled_from(
-            ["Agent: ", "User: ", "\n", "a b c d.", '"', "{", "###", "*", "(", "CANCEL_PLAN", "?"]
-        )
-    ).map("".join),
-)
+PARTS = ("Agent: ", "User: ", "\n", "a b c d.", '"', "{", "###", "*", "(", "CANCEL_PLAN", "?")
+texts = st.text(max_size=200) | st.lists(st.sampled_from(PARTS)).map("".join)
 
 
 @given(st.lists(texts, min_size=2, max_size=8), texts)
@@ -479,11 +433,8 @@ def test_only_finished_conversations_with_a_generated_line_are_checked(transcrip
 
 
 def test_lines_of_bundled_suites_cause_no_violation():
-    result = {}
-    for file in sorted(SUITES.rglob("*.json")):
-        suite = Suite.model_validate(json.loads(file.read_text()))
-        for test in suite.tests:
-            result[suite.name, test.name] = violations_of_its_own_lines(test)
+    suites = [Suite.model_validate(json.loads(file.read_text())) for file in sorted(SUITES.rglob("*.json"))]
+    result = {(s.name, test.name): violations_of_its_own_lines(test) for s in suites for test in s.tests}
     assert len(result) > 100
     assert {name: items for name, items in result.items() if items} == {}
 

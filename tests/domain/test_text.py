@@ -1,7 +1,8 @@
-"""Texts in which nothing can be seen."""
+"""Texts in which nothing can be seen, and `{{names}}` in what an author wrote."""
+
+from urllib.parse import quote
 
 import pytest
-from each_row import each_row
 from fakes import reply
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,22 +11,18 @@ from ci_evals.conversation.converse import MAX_CHARACTERS, bounded
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import ToolCall, ToolStatus
+from ci_evals.support import placeholders
 from ci_evals.support.text import is_blank
 
 BLANK = ["\u200b", "\u2060\ufeff", "\u00ad", "\x07", "\u2800", "\u3164", "\u3000\u200d", "\u202e\u202c"]
 BLANK += ["\U000e0041", "\ufe0f"]
 
 
-@each_row("text", ["", " \n\t", *BLANK], ids=ascii)
-def test_invisible_text_is_blank(text):
-    assert is_blank(text)
-
-
-@each_row(
-    "text", ["a", "\u200b.", "\U0001f44d\ufe0f", "\u4f60", "\u0e2a\u0e27", "\ufffd", "\ue000"], ids=ascii
-)
-def test_text_with_a_visible_character_is_not_blank(text):
-    assert not is_blank(text)
+def test_only_text_without_a_visible_character_is_blank():
+    for text in ("", " \n\t", *BLANK):
+        assert is_blank(text), ascii(text)
+    for text in ("a", "\u200b.", "\U0001f44d\ufe0f", "\u4f60", "\u0e2a\u0e27", "\ufffd", "\ue000"):
+        assert not is_blank(text), ascii(text)
 
 
 @given(st.text(st.sampled_from("".join(BLANK)), min_size=1))
@@ -44,3 +41,33 @@ def test_size_limit_applies_to_evidence_with_lone_surrogates():
     long = (ToolCall(name="refund", arguments={"note": "\ud83d" * MAX_CHARACTERS}),)
     with pytest.raises(AgentError, match="longer than"):
         bounded(reply("Done.").model_copy(update={"tool_calls": long}))
+
+
+FACTS = {"message": 'Say "{{key}}"', "user": {"plan": "Pro", "pets": ["cat"]}, "days": 3, "none": None}
+
+
+def lookup(name):
+    return placeholders.member(FACTS, name)
+
+
+def test_string_with_only_a_placeholder_becomes_its_typed_value():
+    template = {"a": "{{user}}", "b": ["{{ days }}", "{{none}}"], "c": 7, "{{days}}": True}
+    filled = {"a": {"plan": "Pro", "pets": ["cat"]}, "b": [3, None], "c": 7, "{{days}}": True}
+    assert placeholders.filled(template, lookup) == filled
+
+
+def test_placeholder_within_text_is_replaced_once_by_text_or_json():
+    result = placeholders.text("{{days}} days, {{user.plan}}, {{user.pets}}, {{none}}: {{message}}", lookup)
+    assert result == '3 days, Pro, ["cat"], : Say "{{key}}"'
+    assert placeholders.text("/{{message}}", lookup, quote) == "/Say%20%22%7B%7Bkey%7D%7D%22"
+
+
+def test_part_of_a_value_is_addressed_by_name_or_number():
+    assert placeholders.member(FACTS, "user.pets.0") == "cat"
+    for path in ("user.pets.1", "user.pets.x", "user.plan.name", "nobody", ""):
+        assert placeholders.member(FACTS, path) is None
+
+
+def test_placeholder_names_are_found_in_all_values_of_a_template():
+    template = {"{{no}}": "{{a}} {{ b }}", "list": ["{{c.d}}", 1, None], "odd": "{{ {x} }} {{}} {{"}
+    assert [*placeholders.names(template)] == ["a", "b", "c.d", ""]
