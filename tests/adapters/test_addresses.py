@@ -47,7 +47,6 @@ INVALID_PROXIES = [
 
 
 def test_invalid_or_unsupported_proxy_is_rejected_without_showing_password(monkeypatch):
-    """Before the run, not in the middle of it."""
     reasons = dict.fromkeys(INVALID_PROXIES, "a proxy for agent.example that is not an address")
     for proxy, reason in (reasons | {"socks5://user:s3cret@proxy.example": "of the kind 'socks5'"}).items():
         monkeypatch.setenv("ALL_PROXY", proxy)
@@ -102,7 +101,6 @@ async def get_through_client(answer: Response) -> httpx2.Response:
     *((304, "/there", None), (302, None, None), (200, "/there", None)),
 ])  # fmt: skip
 def test_only_a_redirect_is_reported_and_with_its_host(status, location, expected):
-    """With its scheme if that is another, and never with a path or a password."""
     assert addresses.redirect_of("http://127.0.0.1:80/x", status, location) == expected
 
 
@@ -129,7 +127,6 @@ async def test_unknown_content_encoding_and_charset_of_the_server_are_ignored():
 
 
 async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_server):
-    """Every single step of a drip is in time."""
     url, _, finished = dripping_server
     client = http_client.new_client(timeout=0.06)
     with pytest.raises(httpx2.ReadTimeout):
@@ -176,7 +173,6 @@ BASE = "https://models.example/v1"
     *(("claude", False), ("claude 0123abcd", False)),
 ])  # fmt: skip
 def test_service_is_identified_by_host_and_path_without_credentials(address, is_same):
-    """Credentials make no other service of it, and neither they nor a path are shown."""
     service = Service.at(address)
     assert (service.digest == Service.at(BASE).digest) is is_same
     assert "pass-word-77" not in service.shown

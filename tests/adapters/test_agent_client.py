@@ -130,7 +130,6 @@ async def test_number_of_concurrent_connections_is_not_limited():
     [world.http_response("", "204 No Content"), OK],
 ])  # fmt: skip
 async def test_bytes_after_complete_response_are_discarded(more):
-    """With the answer, or after it: the next message has another connection."""
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_head(reader)
@@ -281,7 +280,6 @@ async def test_ipv6_address_is_reached():
 
 @pytest.mark.slow
 def test_proxy_over_tls_is_supported(key_and_certificate):
-    """Its certificate is looked at as an agent's is, whatever the agent speaks."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as proxy:
         command = [sys.executable, "-c", _BY_PROXY, certificate, proxy]
@@ -323,7 +321,6 @@ async def test_untrusted_certificate_of_agent_or_model_is_rejected(key_and_certi
 
 
 def test_closed_client_can_be_reused_in_another_event_loop():
-    """As by programs that run one conversation after the other."""
     client = AgentClient()
 
     async def ask() -> bytes:

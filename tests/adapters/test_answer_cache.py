@@ -188,7 +188,6 @@ def test_equal_question_is_answered_from_the_cache_at_no_cost(tmp_path):
 
 
 def test_cached_answer_is_not_used_for_changed_question_or_judge(tmp_path):
-    """Its words, its form, the vote, the trial and the attempt; its model, provider, address and purpose."""
     ask_cached(tmp_path, ScriptedLLM(["yes"]))
     for change in [
         *({"system": "You judge strictly."}, {"text": "Is it not so?"}, {"schema_name": "verdict"}),
@@ -234,7 +233,6 @@ def judge_trial(folder, llm, sample_id="1", votes=1):
 
 @pytest.mark.parametrize("first", ["no JSON", VOID, CANNOT, LLMAnswerError("refuses")], ids=str)
 def test_undecided_or_invalid_answer_is_not_cached(tmp_path, first):
-    """One that cannot be read, rests on words that were never said, or does not decide is asked again."""
     judge_trial(tmp_path, ScriptedLLM([first]))
     outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([PASS]))
     assert (outcome, usage.cached) == ("passed", 0)
@@ -243,14 +241,12 @@ def test_undecided_or_invalid_answer_is_not_cached(tmp_path, first):
 
 
 def test_retry_after_void_answer_is_cached_separately(tmp_path):
-    """The void first answer is asked for again, and the good second one is still there."""
     judge_trial(tmp_path, ScriptedLLM([VOID, FAIL]))
     outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
 def test_forged_cache_entry_is_ignored_and_a_signed_one_checked_again(tmp_path):
-    """It has no good signature, so that the judge is asked."""
     judge_trial(tmp_path, ScriptedLLM([FAIL]))
     (file,) = tmp_path.rglob("*.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))

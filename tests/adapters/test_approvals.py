@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import github_api
 import pytest
-from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
+from github_api import BOT, REPOSITORY, Answer, GitHubApi
+from hubs import hub_of
 
 from ci_evals.adapters.github import approvals
-from ci_evals.adapters.github.api import GitHub
 from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.weakened import Approval
 
@@ -27,7 +27,7 @@ def api() -> Iterator[GitHubApi]:
 
 
 async def find_approvals(api: GitHubApi) -> tuple[Approval, ...]:
-    async with GitHub(api.url, TOKEN) as hub:
+    async with hub_of(api) as hub:
         return await approvals.find(hub, REPOSITORY, 7, HEAD)
 
 
@@ -40,7 +40,6 @@ async def test_comment_of_a_writer_with_a_code_is_an_approval(api):
 
 
 async def test_comment_by_non_writer_bot_or_app_does_not_approve(api):
-    """Not of people who may only read or triage, who are gone, nor of bots, whatever may make them speak."""
     people = [{"login": name, "type": "User"} for name in ("tess", "gone")]
     others = [{"login": "dependabot[bot]", "type": "Bot"}, {"login": "octo", "type": "Organization"}]
     for author in (EVE, *people, BOT, *others, None):
@@ -61,7 +60,6 @@ async def test_comment_that_differs_from_approval_command_does_not_approve(api):
 
 
 async def test_approval_expires_if_comment_is_edited_or_author_loses_write_access(api):
-    """An edited one approves no more, nor does one by somebody else, or of another pull request."""
     mine, other = api.add_comment(7, COMMAND, ANN), api.add_comment(7, "Looks fine", EVE)
     api.add_comment(8, COMMAND, ANN)
     assert len(await find_approvals(api)) == 1

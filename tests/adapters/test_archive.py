@@ -52,7 +52,6 @@ def with_header_value(data: bytes, offset: int, form: str, value: int) -> bytes:
 
 
 def test_least_nested_results_file_is_read_from_zip_or_plain_download():
-    """Alone, with the whole output folder, or in the folder that several uploaded paths share."""
     assert read(zip_of({NAME: JSON})) == JSON
     folder = {"summary.md": "# x", f"Refunds/2026/{NAME}": "{}", f"A/{NAME}": "{}", NAME: JSON}
     assert read(zip_of(folder)) == JSON
@@ -73,10 +72,9 @@ def test_least_nested_results_file_is_read_from_zip_or_plain_download():
 
 
 def test_missing_or_ambiguous_results_file_names_what_to_upload():
-    """Nothing, another file, one whose name only ends so, a folder of that name, a zip in a zip."""
     others = {"junit.xml": "<x/>", "old_results.json": "{}", "_results.json.bak": "{}"}
+    message = "holds no file _results.json; upload the one in the output folder"
     for files in ({}, others, {"_results.json/": ""}, {"all.zip": zip_of({NAME: JSON})}):
-        message = "holds no file _results.json; upload the one in the output folder"
         assert archive_error(zip_of(files)) == message
     # The suites' own files without that of the run, and one name twice.
     message = "holds 2 files _results.json side by side; upload only the one in the output folder"
@@ -110,7 +108,6 @@ def test_zip_with_symlink_encryption_or_unsupported_compression_is_rejected():
 
 
 def test_unpacked_size_limit_applies_even_if_zip_header_states_other_size():
-    """A hundred thousandth of what it becomes."""
     content = b"{" + b" " * (archive.MAX_MB * 1_000_000)
     bomb = zip_of({NAME: content})
     assert len(bomb) < 200_000
@@ -135,7 +132,6 @@ def test_archive_that_lists_too_many_files_is_rejected():
 
 
 def test_non_zip_or_damaged_archive_is_reported():
-    """An error page, another packer's file, nothing; or an entry of such content."""
     for data in (b"", b"<Error>gone</Error>", b"[]", b"\x1f\x8b\x08", b"PK", b"\xff\xfe{\0"):
         assert archive_error(data) == "is neither a zip nor the file _results.json"
     for content in (b"", b"# Results", zip_of({"a": JSON})):
@@ -152,16 +148,12 @@ ORIGINALS = [
     zip_of({NAME: JSON * 20, f"a/{NAME}": "{}", "b/": "", "ü.md": "x"}),
     zip_of({"_results.json": zlib.compress(JSON)}),
 ]
+CHANGES = st.lists(st.tuples(st.integers(0, 10_000), st.binary(min_size=1, max_size=8)), max_size=6)
 
 
-@given(
-    st.sampled_from(ORIGINALS),
-    st.lists(st.tuples(st.integers(0, 10_000), st.binary(min_size=1, max_size=8)), max_size=6),
-    st.integers(0, 40),
-)
+@given(st.sampled_from(ORIGINALS), CHANGES, st.integers(0, 40))
 @settings(max_examples=examples(400))
 def test_corrupted_zip_is_read_or_raises_archive_error(original, changes, cut):
-    """Bytes overwritten anywhere: the content, or one line that says why not."""
     data = bytearray(original[: len(original) - cut])
     for place, piece in changes:
         at = place % len(data)

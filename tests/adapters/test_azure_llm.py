@@ -58,7 +58,6 @@ async def ask(llm, prompt=PLAIN):
 
 
 async def test_azure_request_names_deployment_version_and_key_or_entra_token(resource):
-    """Its name is in the path, the API's version in the query, the key in Azure's own header."""
     llm = AzureOpenAILLM("judge", "azure-key-1", environ=os.environ)
     assert await ask(llm, JUDGING) == Completion("{}", input_tokens=21, output_tokens=5)
     (asked,) = resource.asked
@@ -90,7 +89,6 @@ async def test_azure_errors_name_azure_variables_and_missing_deployments(resourc
 
 
 async def test_azure_v1_api_is_called_like_openai(resource, monkeypatch):
-    """Under another address; what the model is called is the deployment's name."""
     monkeypatch.setenv("OPENAI_BASE_URL", resource.url_for("/openai/v1/"))
     with pytest.raises(LLMError, match="404"):
         await ask(OpenAILLM("judge", "azure-key-1", environ=os.environ))

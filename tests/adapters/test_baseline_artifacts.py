@@ -2,16 +2,17 @@
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass, field, replace
 
 import github_api
 import pytest
-from github_api import FORK, FORK_ID, REPOSITORY, TOKEN, Answer, GitHubApi, zip_of
+from github_api import FORK, FORK_ID, REPOSITORY, Answer, GitHubApi, zip_of
+from hubs import hub_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from property_examples import examples
 
-from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, find
 from ci_evals.adapters.github.context import Base, GitHubEvent, WorkflowRun
 
@@ -48,13 +49,8 @@ def api():
 
 
 def find_baseline(api: GitHubApi, context: GitHubEvent = PULL_REQUEST, **wanted):
-    """The result of the search, with waits that take no time."""
-
-    async def no_wait(_seconds: float) -> None:
-        pass
-
     async def search() -> BaselineArtifact | NoBaseline:
-        async with GitHub(api.url, TOKEN, sleep=no_wait) as hub:
+        async with hub_of(api) as hub:
             return await find(hub, context, **({"key": "default"} | wanted))
 
     outcome = asyncio.run(search())
@@ -76,7 +72,6 @@ def note(*args, **wanted) -> str:
 
 
 def test_usable_runs_before_the_baseline_are_its_history(api):
-    """The nearest first, and no more than are asked for."""
     for number, commit in enumerate(LINE):
         api.add_run(commit, artifact(str(number)))
     outcome = find_baseline(api, earlier=3)
@@ -121,7 +116,6 @@ def test_run_with_any_conclusion_is_used_as_baseline(api, conclusion):
 
 
 def test_last_artifact_of_a_commit_is_used(api):
-    """Attempts of a run, and a second run, whatever order GitHub lists them in."""
     run = api.add_run(BASE, artifact("first attempt"))
     api.add_artifact(run, artifact("second attempt"), name=NAME)
     assert found_run(api) == "second attempt"
@@ -174,7 +168,7 @@ def test_artifact_of_earlier_attempt_of_same_run_is_not_used_as_baseline(api):
     assert isinstance(find_baseline(api, first), NoBaseline)
 
 
-def test_push_uses_run_of_previous_commit_as_baseline(api):
+def test_push_and_schedule_use_previous_run_of_the_branch_as_baseline(api):
     """There is no merge to be looked up; of a new branch, the newest run serves."""
     api.add_run(LINE[3], artifact("before"))
     api.add_run(LINE[5], artifact("after"))
@@ -183,6 +177,13 @@ def test_push_uses_run_of_previous_commit_as_baseline(api):
     api.add_run(LINE[2], artifact("there"), head_branch="topic")
     line = f"the baseline is commit {LINE[2][:7]} of topic, the newest run of topic"
     assert note(api, event("push", "topic", None)) == line
+    api.artifacts.clear()
+    # The base of a schedule is the tested commit itself, so the line speaks of that.
+    night = event("schedule", "main", BASE, sha=BASE)
+    api.add_run(LINE[-2], artifact("before"))
+    assert note(api, night) == f"the baseline is commit {LINE[-2][:7]} of main, 1 commit before this one"
+    api.add_run(BASE, artifact("same"))
+    assert note(api, night).endswith("of main, the same commit in an earlier run")
 
 
 @pytest.mark.parametrize("parents", [[BASE], [], None], ids=["one parent", "no parent", "unreadable"])
@@ -195,8 +196,7 @@ def test_event_base_commit_is_used_if_checkout_is_not_a_merge_commit(api, parent
     api.add_run(LINE[-2], artifact("as the event says"))
     api.add_run(BASE, artifact("newer"))
     outcome = find_baseline(api)
-    assert name_of(outcome) == "as the event says"
-    assert outcome.note.endswith("the base commit")
+    assert (name_of(outcome), outcome.note[-15:]) == ("as the event says", "the base commit")
 
 
 def test_run_of_an_old_commit_is_used_only_if_older_than_the_base(api):
@@ -283,15 +283,6 @@ def test_unverified_merge_queue_run_is_not_used_as_baseline(api, fields):
     assert "no baseline yet: only" in note(api)
 
 
-def test_scheduled_run_uses_previous_run_of_branch_as_baseline(api):
-    """Its base is the tested commit itself, so the line speaks of that."""
-    night = event("schedule", "main", BASE, sha=BASE)
-    api.add_run(LINE[-2], artifact("before"))
-    assert note(api, night) == f"the baseline is commit {LINE[-2][:7]} of main, 1 commit before this one"
-    api.add_run(BASE, artifact("same"))
-    assert note(api, night).endswith("of main, the same commit in an earlier run")
-
-
 ONLY_OTHERS = NoBaseline(
     yet=True,
     reason="only pull requests, forks, other branches or untrusted events have left the artifact "
@@ -370,9 +361,6 @@ def test_at_most_ten_runs_are_checked_for_trust(api):
 
 
 def test_missing_baseline_is_explained(api):
-    """Before the first run of the base, also if the pull request that brings the workflow has an artifact;
-    if all have expired; without permission.
-    """
     first = f"no run on main has left the artifact '{NAME}'; it is uploaded by the first run there"
     assert find_baseline(api) == NoBaseline(yet=True, reason=first)
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
@@ -399,7 +387,6 @@ def test_interrupted_run_is_skipped(api):
 
 @pytest.mark.parametrize("status", [404, 410])
 def test_artifact_expired_or_run_deleted_during_search_is_skipped(api, status):
-    """Between the list and the download: the next one serves."""
     api.add_run(LINE[2], artifact("old"))
     run = api.add_run(BASE, artifact("gone"))
     api.fail("/zip$", Answer(status, {"message": "gone"}))
@@ -426,7 +413,6 @@ LIMITED = Answer(403, {"message": "API rate limit exceeded"}, USED_UP)
     (Answer(302, None, {"Location": "http://[::"}), ""),
 ], ids=["private", "bad token", "limit", "down", "a page", "nothing", "moved", "nowhere"])  # fmt: skip
 def test_error_of_any_step_is_reported_in_one_line(api, step, answer, words):
-    """After some errors of a run or a download the next one is tried."""
     api.add_run(BASE, artifact("base"))
     api.fail(step, *[answer] * 3)
     why = note(api)
@@ -438,9 +424,7 @@ def test_error_of_any_step_is_reported_in_one_line(api, step, answer, words):
 def test_unreachable_github_is_reported_with_its_host():
     with github_api.serving() as server:
         pass
-    why = note(server)
-    assert why.startswith("no baseline: GitHub at 127.0.0.1:")
-    assert "cannot be reached" in why
+    assert re.match(r"no baseline: GitHub at 127\.0\.0\.1:.*cannot be reached", note(server))
 
 
 @pytest.mark.parametrize(("data", "words"), [
@@ -504,7 +488,6 @@ def any_api():
 @given(spoiled({"artifacts": [LISTED]}), spoiled(RUN), spoiled(COMMIT), spoiled([COMMIT]))
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 def test_malformed_answers_of_github_are_reported(any_api, listed, run, merge, commits):
-    """Wrong kinds, missing keys: nothing is raised, and nothing is taken that no run confirms."""
     any_api.faults = []
     answers = {"/actions/artifacts$": listed, "/actions/runs/": run, "/commits/": merge, "/commits$": commits}
     for path, body in answers.items():

@@ -4,9 +4,9 @@ import github_api
 import pytest
 from each_row import each_row
 from github_api import REPOSITORY, Answer
+from hubs import hub_of
 
 from ci_evals.adapters.github import check_runs
-from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.check_runs import CheckRun
 from ci_evals.domain.errors import GitHubError
 
@@ -23,17 +23,12 @@ def api():
         yield api
 
 
-async def no_sleep(_seconds):
-    pass
-
-
 async def create_check_run(api, check=CHECK):
-    async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
+    async with hub_of(api) as hub:
         return await check_runs.create(hub, REPOSITORY, check)
 
 
 async def test_check_run_has_key_conclusion_title_and_summary_in_the_limits_of_github(api):
-    """And GitHub's page of it is returned."""
     url = await create_check_run(api)
     (made,) = api.check_runs
     assert url == made["html_url"]

@@ -67,7 +67,6 @@ def test_commit_is_read_from_branch_detached_head_and_packed_refs_if_readable(cl
 
 
 def test_innermost_checkout_or_worktree_is_read(clone, tmp_path):
-    """A worktree has a HEAD of its own and shares the rest."""
     commit = git(clone, "rev-parse", "HEAD")
     git(clone, "worktree", "add", "--quiet", "-b", "topic", str(tmp_path / "tree"))
     assert checkout_of(tmp_path / "tree") == Checkout(tmp_path / "tree", commit, "topic", None, HERE)

@@ -10,6 +10,7 @@ import github_api
 import pytest
 from each_row import each_row
 from github_api import BOT, REPOSITORY, TOKEN, Answer, GitHubApi
+from hubs import hub_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
@@ -29,12 +30,8 @@ PASSED = Comment("default", "## Passed\n\nAll is well.", WorkflowRun(500, 2), SH
 NOT_FOUND = Answer(404, {"message": "Not Found"})
 
 
-async def no_sleep(_seconds: float) -> None:
-    pass
-
-
 async def post(api: GitHubApi, comment: Comment = PASSED, number: int = 7, *, create: bool = True) -> Posted:
-    async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
+    async with hub_of(api) as hub:
         return await comments.post(hub, REPOSITORY, number, comment, create=create)
 
 
@@ -140,7 +137,6 @@ async def test_unchanged_comment_is_not_written_again(api, kept):
 
 
 async def test_each_key_has_its_own_comment(api):
-    """Also if one key is the beginning of another."""
     keys = ("a", "ab", "A", "a.b", "a-b")
     for text, status in (("Hello", "created"), ("New", "updated")):
         for key in keys:
@@ -206,14 +202,13 @@ async def test_app_finds_its_own_comment_by_its_graphql_name_or_else_by_writing(
 async def test_viewer_returns_login_in_rest_api_form(api, login, app, known):
     api.token = TOKEN if app else "ghp_personal"
     api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
-    async with GitHub(api.url, api.token) as hub:
+    async with hub_of(api) as hub:
         assert await hub.viewer() == known
         api.fail("graphql", Answer(403), Answer(200, {"errors": []}), Answer(200, ["x"]))
         assert [await hub.viewer() for _ in range(3)] == [None] * 3
 
 
 async def test_enterprise_server_graphql_url_is_derived_from_rest_api_url(api):
-    """`/api/v3` and `/api/graphql`."""
     async with GitHub(f"{api.url}/api/v3", TOKEN) as hub:
         await hub.viewer()
     assert [request.path for request in api.requests] == ["/api/graphql"]
@@ -374,7 +369,6 @@ async def test_error_after_comment_creation_does_not_fail_posting(api, step):
 
 @pytest.mark.parametrize("writers", [2, 3])
 async def test_concurrent_writers_leave_one_comment(api, writers):
-    """Each round starts without a comment, and continues with one; a person speaks in between."""
     luck = random.Random(writers)
 
     async def late(number: int, comment: Comment) -> Posted:
@@ -404,14 +398,12 @@ class Page:
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     async def turn(self) -> None:
-        served = asyncio.Event()
-        self.waiting.append(served)
-        await served.wait()
+        self.waiting.append(asyncio.Event())
+        await self.waiting[-1].wait()
 
     def add(self, body: str) -> github_api.Json:
         comment = {"id": next(self.ids), "body": body, "user": BOT, "html_url": None}
-        self.comments[comment["id"]] = comment
-        return comment
+        return self.comments.setdefault(comment["id"], comment)
 
 
 class Hub:
@@ -517,8 +509,9 @@ async def test_refused_comment_is_reported_with_cause_and_remedy(api, answer, ex
     assert await post_error(api) == expected
 
 
-@pytest.mark.parametrize("odd", [None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}])
-async def test_malformed_comment_in_the_list_is_skipped(api, odd):
+async def test_malformed_comment_in_the_list_is_skipped(api):
     old = api.add_comment(7, comment_of(None).body)
-    api.fail("GET .*comments", Answer(200, [odd, old]))
-    assert (await post(api)).status == "updated"
+    for odd in (None, 7, {}, {"id": "7"}, {"id": 7, "body": 7, "user": 7, "html_url": 7}):
+        old["body"] = comment_of(None).body
+        api.fail("GET .*comments", Answer(200, [odd, old]))
+        assert (await post(api)).status == "updated", odd

@@ -97,7 +97,6 @@ CASES = [
 
 @each_row("case", CASES, ids=lambda case: f"{case.event}-{case.file}-{case.ref}")
 def test_event_gives_the_tested_commit_and_its_base(case):
-    """One row for each kind of event, after GitHub's documented shapes."""
     known = case.read()
     assert known == GitHubEvent(
         event=case.event, repository=REPOSITORY, sha=case.sha, ref=case.ref, number=case.number,
@@ -107,10 +106,6 @@ def test_event_gives_the_tested_commit_and_its_base(case):
     assert (known.foreign, known.without_secrets) == (case.foreign, case.without_secrets)
     assert (known.of_pull_request, known.compared_with_base()) == (case.of_pull_request, case.compared)
     assert known.run_url == f"https://github.com/{REPOSITORY}/actions/runs/{case.run.id}"
-
-
-def test_all_example_events_are_tested():
-    assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}
 
 
 def test_deleted_fork_counts_as_foreign_and_pull_number_is_read_from_ref():
@@ -140,7 +135,6 @@ def test_enterprise_server_urls_are_used_and_no_event_is_found_outside_actions()
 
 @each_row("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
 def test_invalid_run_id_is_ignored(value):
-    """As with runners that imitate GitHub's."""
     assert context.read({"GITHUB_RUN_ID": value}, {}).run is None
     assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": value}, {}).run == WorkflowRun(7, 1)
 
@@ -150,9 +144,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-NAMES = sorted(
-    PULL_REQUEST_EVENTS | {"", "push", "workflow_run", "issue_comment", "merge_group", "schedule", "new"}
-)
+NAMES = PULL_REQUEST_EVENTS | {"", "push", "workflow_run", "issue_comment", "merge_group", "schedule", "new"}
+REFS = ("", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge")
 
 
 @st.composite
@@ -168,13 +161,7 @@ def damaged(draw: st.DrawFn) -> Any:
         part = part[key]
 
 
-@given(
-    payload=JSON | damaged(),
-    event=st.sampled_from(NAMES),
-    ref=st.sampled_from(
-        ["", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge"]
-    ),
-)
+@given(payload=JSON | damaged(), event=st.sampled_from(sorted(NAMES)), ref=st.sampled_from(REFS))
 def test_event_context_from_arbitrary_payload_has_correct_types(payload, event, ref):
     known = context.read(environment(GITHUB_EVENT_NAME=event, GITHUB_REF=ref), payload)
     assert known.number is None or (type(known.number) is int and known.number > 0)
@@ -183,3 +170,7 @@ def test_event_context_from_arbitrary_payload_has_correct_types(payload, event, 
     for text in texts:
         assert text is None or (text and text.encode("utf-8"))
     assert isinstance(known.without_secrets, bool)
+
+
+def test_all_example_events_are_tested():
+    assert {case.file for case in CASES} == {path.stem for path in EVENTS.glob("*.json")}

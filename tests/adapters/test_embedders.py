@@ -40,7 +40,6 @@ async def embed(models: world.Models, *texts: str, key: str = world.LLM_KEY) -> 
 
 
 async def test_texts_are_embedded_in_one_request_and_in_order():
-    """With the key, as plain numbers, and in the order of the texts whatever the server's is."""
     with world.llm() as models:
         result = await embed(models, "a", "bb", "half a pair \ud800")
     assert [vector[:2] for vector in result.vectors] == [(1, 0), (0, 2), (3, 0)]
@@ -63,7 +62,6 @@ async def test_texts_are_embedded_in_one_request_and_in_order():
     (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
 ])  # fmt: skip
 async def test_failed_embedding_call_raises_the_matching_error(fault, error, text):
-    """Of the kinds that the models behind judge and user know."""
     with world.llm() as models:
         models.always = fault
         with pytest.raises(LLMError, match=re.escape(text)) as caught:
@@ -87,7 +85,6 @@ async def test_rejected_embedding_key_is_not_shown_in_error():
     (None, 0),
 ])  # fmt: skip
 def test_vectors_are_assigned_by_index_and_dropped_if_ambiguous(data, vectors):
-    """Then there are too few of them, and the answer is refused."""
     result = _vectors({"data": data})
     assert (result if isinstance(vectors, list) else len(result)) == vectors
 

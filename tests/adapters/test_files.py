@@ -15,7 +15,6 @@ def read_all(folder: Path) -> dict[str, str]:
 
 
 def test_files_are_written_with_their_folders_and_nothing_else(tmp_path):
-    """Text as UTF-8 with plain line ends; no temporary file stays."""
     written = {"_results.json": "{}\n", "Refunds/2026/_summary.md": "# Ü 漢\n"}
     files.write_all(tmp_path / "results", written)
     assert read_all(tmp_path / "results") == written
@@ -23,7 +22,6 @@ def test_files_are_written_with_their_folders_and_nothing_else(tmp_path):
 
 
 def test_file_is_replaced_atomically_or_left_unchanged(tmp_path):
-    """The old text is gone, and a reader that had opened it still reads the old one to its end."""
     path = tmp_path / "summary.md"
     path.write_text("old and long")
     with path.open() as reader:
@@ -36,7 +34,6 @@ def test_file_is_replaced_atomically_or_left_unchanged(tmp_path):
 
 
 def test_file_written_in_parts_is_replaced_only_after_last_part(tmp_path):
-    """Each part is made when the one before is written; until the last is, readers see the old file."""
     path = tmp_path / "_results.json"
     path.write_text("old")
     seen = []
@@ -53,7 +50,6 @@ def test_file_written_in_parts_is_replaced_only_after_last_part(tmp_path):
 
 @each_row("end", [RuntimeError, KeyboardInterrupt])
 def test_interrupted_write_in_parts_keeps_old_file(tmp_path, end):
-    """A bug or a signal between two parts: the old file, no other, and what was written before."""
 
     def parts():
         yield "x" * 100_000
@@ -100,9 +96,9 @@ def test_folder_link_within_root_is_followed_and_link_loop_is_rejected(tmp_path)
 
 
 def test_error_names_path_blocked_by_existing_file_or_folder_and_no_file_is_left(tmp_path):
-    """A file where a folder should be, a folder where the file should be; below a file not even for root."""
     (tmp_path / "taken").write_text("I am a file")
-    files.check_writable(tmp_path / "folder/sub")
+    (tmp_path / "folder/sub").mkdir(parents=True)
+    files.check_writable(tmp_path / "a/b")
     for path in ("taken/x.md", "folder"):
         with pytest.raises(UsageError, match=rf"cannot write '.*{path}'"):
             files.write_all(tmp_path, {path: "x"})

@@ -70,7 +70,6 @@ async def test_all_pages_of_a_list_are_read(api, hub, comments, pages):
 
 
 async def test_list_within_an_object_is_read_with_its_query_on_every_page(api, hub):
-    """Artifacts are such, asked for by name."""
     run = api.add_run("a" * 40)
     for _ in range(130):
         api.add_artifact(run, b"{}", name="wanted")
@@ -96,7 +95,6 @@ async def test_next_page_on_another_host_is_rejected(api, hub, link, host):
 
 
 async def test_number_of_pages_and_size_of_an_answer_are_limited(api, hub):
-    """Even if each page names itself as the next."""
     link = {"Link": f'<{api.url}{COMMENTS}>; rel="next"'}
     api.fail("GET", *[Answer(200, [{"id": 1}], link)] * (MAX_PAGES + 5))
     assert len(await list_items(hub)) == MAX_PAGES
@@ -106,7 +104,6 @@ async def test_number_of_pages_and_size_of_an_answer_are_limited(api, hub):
 
 
 async def test_response_that_is_no_json_or_no_list_is_reported(api, hub):
-    """A proxy's, maybe."""
     host = api.url.removeprefix("http://")
     for raw in (b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000):
         api.fail("GET", Answer(200, raw=raw))
@@ -146,7 +143,6 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
 async def test_error_names_missing_permission_only_if_it_is_a_possible_cause(
     api, hub, sleeps, status, body, expected
 ):
-    """GitHub's own words on one line, and never for ever."""
     api.fail("POST", Answer(status, body))
     error = await request_error(hub, "POST")
     assert str(error) == f"GitHub answered {status}{expected}"
@@ -212,7 +208,6 @@ async def test_total_of_waits_for_rate_limits_and_failed_connections_is_limited(
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 @pytest.mark.parametrize("trouble", [SERVER_ERROR, HANG_UP, Answer(500, raw=b"<html>")])
 async def test_idempotent_request_is_retried_twice_after_server_error(api, hub, sleeps, method, trouble):
-    """After up to two seconds and up to four, or as long as Retry-After says."""
     comment = api.add_comment(7, "Hello")
     path = COMMENTS if method == "GET" else f"/repos/{REPOSITORY}/issues/comments/{comment['id']}"
     api.fail(method, trouble, trouble)

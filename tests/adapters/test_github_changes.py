@@ -2,27 +2,21 @@
 
 import pytest
 from each_row import each_row
-from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
+from github_api import HANG_UP, REPOSITORY, Answer
+from hubs import hub_of
 
-from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.changes import changed_files
 from ci_evals.domain.errors import GitHubError
 
 
 async def ask(api, base="origin/main"):
-    async def sleep(_):
-        pass
-
-    async with GitHub(api.url, TOKEN, sleep=sleep) as hub:
+    async with hub_of(api) as hub:
         return await changed_files(hub, REPOSITORY, base, "d" * 40)
 
 
 async def test_changed_files_include_old_paths_of_renamed_ones(api):
-    """The branch has its name on GitHub."""
-    api.changes["main", "d" * 40] = [
-        {"filename": "src/a.py"},
-        {"filename": "new.md", "previous_filename": "old.md"},
-    ]
+    renamed = {"filename": "new.md", "previous_filename": "old.md"}
+    api.changes["main", "d" * 40] = [{"filename": "src/a.py"}, renamed]
     assert await ask(api) == {"src/a.py", "new.md", "old.md"}
     api.changes["topic/1", "d" * 40] = []
     assert await ask(api, "topic/1") == set()
@@ -42,7 +36,6 @@ REFUSALS = [
     (HANG_UP, "cannot be reached"),
 ])  # fmt: skip
 async def test_incomplete_or_refused_comparison_is_an_error(api, answer, why):
-    """Never an empty change."""
     api.faults.clear()
     api.fail("/compare/", *[answer] * 9)
     with pytest.raises(GitHubError, match=why):

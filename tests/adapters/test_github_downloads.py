@@ -77,7 +77,6 @@ async def test_download_that_keeps_failing_is_reported(api, hub, download, answe
 
 
 async def test_expired_forbidden_or_oversized_download_is_not_repeated(api, hub, download):
-    """An artifact expires between list and download."""
     download.artifact["expired"] = True
     error = await download.refusal(hub)
     assert (str(error), error.status) == ("GitHub answered 410 (Artifact has expired)", 410)
@@ -94,7 +93,6 @@ async def test_expired_forbidden_or_oversized_download_is_not_repeated(api, hub,
 
 
 async def test_download_without_a_redirect_or_of_a_renamed_repository_is_read(api, hub, download):
-    """From the API itself, with the same limit."""
     api.fail("/zip", Answer(200, raw=b"x" * 1_000_001), Answer(200, raw=b"x" * 5))
     assert str(await download.refusal(hub)) == "the download is not read: answered with more than 1 MB"
     assert await download.read(hub) == b"x" * 5

@@ -50,46 +50,30 @@ ROWS = [
     (of_pull("pull_request", FORK), AT_EVENT, None, True),
     (of_pull("pull_request_review", FORK), AT_OTHER, None, True),
     (of_pull("pull_request", None), None, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_EVENT, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_HEAD, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_MERGE, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_BASE, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_TOPIC, None, True),
-    (of_pull("pull_request", REPOSITORY), AT_MAIN, None, True),
-    (of_pull("pull_request", REPOSITORY), None, None, True),
+    *((of_pull("pull_request", REPOSITORY), checkout, None, True)
+      for checkout in (AT_EVENT, AT_HEAD, AT_MERGE, AT_BASE, AT_TOPIC, AT_MAIN, None)),
     (of_pull("pull_request", REPOSITORY), AT_OTHER, None, False),
     (of_pull("pull_request", REPOSITORY), MAIN_OF_FORK, None, False),
     (of_pull("pull_request", REPOSITORY, of_dependabot=True), AT_EVENT, None, True),
     (of_pull("pull_request", REPOSITORY, of_dependabot=True), AT_OTHER, None, False),
     *((of_pull(event, REPOSITORY), AT_EVENT, None, False) for event in sorted(UNTRUSTED_EVENTS)),
     *((of_pull(event, FORK), AT_HEAD, None, False) for event in sorted(UNTRUSTED_EVENTS)),
-    *(
-        (of_event(event), checkout, None, trusted)
-        for event in ("push", "schedule", "release", "create", "check_suite")
-        for checkout, trusted in [
-            (AT_EVENT, True),
-            (AT_MAIN, True),
-            (None, True),
-            (AT_OTHER, False),
-            (MAIN_WITH_COMMITS, False),
-            (MAIN_OF_FORK, False),
-            (CALLED_BY_HAND, False),
-            (UNREADABLE, False),
-        ]
-    ),
+    *((of_event(event), checkout, None, trusted)
+      for event in ("push", "schedule", "release", "create", "check_suite")
+      for trusted, checkouts in [
+          (True, (AT_EVENT, AT_MAIN, None)),
+          (False, (AT_OTHER, MAIN_WITH_COMMITS, MAIN_OF_FORK, CALLED_BY_HAND, UNREADABLE)),
+      ]
+      for checkout in checkouts),
     (of_event("merge_group", base=Base("main", BASE)), AT_EVENT, None, True),
     (of_event("merge_group", base=Base("main", BASE)), AT_BASE, None, True),
     (of_event("merge_group", base=Base("main", BASE)), AT_HEAD, None, False),
-    *(
-        (of_event(event), checkout, None, trusted)
-        for event in ("workflow_dispatch", "repository_dispatch")
-        for checkout, trusted in [(AT_EVENT, True), (AT_MAIN, True), (AT_OTHER, False), (None, False)]
-    ),
-    *(
-        (of_event(event), checkout, None, False)
-        for event in ("deployment", "deployment_status", "an_event_of_tomorrow")
-        for checkout in (AT_EVENT, None)
-    ),
+    *((of_event(event), checkout, None, trusted)
+      for event in ("workflow_dispatch", "repository_dispatch")
+      for checkout, trusted in [(AT_EVENT, True), (AT_MAIN, True), (AT_OTHER, False), (None, False)]),
+    *((of_event(event), checkout, None, False)
+      for event in ("deployment", "deployment_status", "an_event_of_tomorrow")
+      for checkout in (AT_EVENT, None)),
     (of_event("deployment"), AT_MAIN, None, True),
     (by_hand(), AT_EVENT, None, True),
     (by_hand(), AT_EVENT, FORKED, True),
@@ -100,7 +84,7 @@ ROWS = [
     (by_hand("push"), None, None, False),
     (by_hand("push"), None, FORKED, False),
     (by_hand("push"), None, OWN, True),
-]
+]  # fmt: skip
 
 
 def label(value: object) -> str:
@@ -116,7 +100,6 @@ def label(value: object) -> str:
 
 @each_row(("event", "checkout", "pull", "trusted"), ROWS, ids=label)
 def test_checkout_is_trusted_by_event_and_commit(event, checkout, pull, trusted):
-    """Every row of the table. What cannot be known is not trusted."""
     because = distrusted_because(event, checkout, pull)
     assert (because is None) is trusted, because
 

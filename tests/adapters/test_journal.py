@@ -6,7 +6,6 @@ import resource
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import builders as build
 import pytest
@@ -24,9 +23,8 @@ DIGESTS = Digests(suites="s", agents="a", models="m", judge_prompt="j", user_pro
 
 
 def header(context=None, **digests) -> JournalHeader:
-    started_at = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-    digests = replace(DIGESTS, **digests)
-    made = JournalHeader(tool=Tool(version=__version__), run="run-1", started_at=started_at, digests=digests)
+    fields = {"started_at": build.STARTED_AT, "digests": replace(DIGESTS, **digests)}
+    made = JournalHeader(tool=Tool(version=__version__), run="run-1", **fields)
     return made.model_copy(update={"context": context}) if context else made
 
 
@@ -72,19 +70,16 @@ async def resume_with(folder, index, elapsed=1) -> tuple[list[Trial], list[str]]
 
 
 async def test_journaled_trials_are_restored_unchanged(tmp_path):
-    """Every value of every trial, the run's own id and start, and how long it had gone on."""
     trials = [result(1, turns=(build.turn(1, trace={"a": [1, None, 0.1]}),)), result(2)]
     trials.append(result(3, turns=(build.turn(1, agent="half \ud83d of one"),)))
     await write_journal(tmp_path, *trials)
     past = Journal(tmp_path, resume=True).past
-    assert past.header == header()
-    assert past.done == {at(one.index): one for one in trials}
-    assert past.elapsed == 3
+    done = {at(one.index): one for one in trials}
+    assert (past.header, past.done, past.elapsed) == (header(), done, 3)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, 300])
 async def test_trial_of_truncated_last_journal_line_is_rerun(tmp_path, cut):
-    """The rest is taken, the user told, and the next line begins where the torn one did."""
     await write_journal(tmp_path, result(1), result(2))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-cut])
@@ -164,7 +159,6 @@ THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d
     ({"ci": False, "run_id": None, "commit": None}, None),
 ])  # fmt: skip
 async def test_journal_of_another_ci_run_or_commit_is_rejected(tmp_path, now, why):
-    """Later attempts of the run resume it; nobody else does."""
     await write_journal(tmp_path / str(why), result(1), context=THERE)
     again = Journal(tmp_path / str(why), resume=True)
     here = header(THERE.model_copy(update=now))
@@ -242,7 +236,6 @@ async def test_new_run_renames_journal_of_interrupted_run(tmp_path):
 
 
 async def test_journal_of_a_running_run_or_behind_a_symbolic_link_is_rejected(tmp_path):
-    """Before it plays anything, whichever way it begins."""
     first = await open_journal(tmp_path, result(1))
     for second in (Journal(tmp_path), Journal(tmp_path, resume=True)):
         with pytest.raises(UsageError, match="another run is writing here"):
@@ -285,9 +278,7 @@ def disk_with_room_for(size):
 
 @pytest.mark.parametrize("concurrent", [True, False])
 async def test_full_disk_is_reported_once_and_trials_are_journaled_when_it_has_room(tmp_path, concurrent):
-    """No half line stays; and a trial that waits for the disk while another finds it full does not say that
-    all is well.
-    """
+    """A trial that waits for the disk while another finds it full does not say that all is well."""
     messages, path = [], tmp_path / NAME
     journal = await open_journal(tmp_path, result(1), say=messages.append)
     size = path.stat().st_size
@@ -298,7 +289,7 @@ async def test_full_disk_is_reported_once_and_trials_are_journaled_when_it_has_r
         else:
             for one in keeping:
                 await one
-            assert path.stat().st_size == size
+            assert path.stat().st_size == size  # no half line stays
     (warning,) = messages
     assert "cannot be written (File too large): the run continues" in warning
     await journal.keep(at(4), result(4), 4)
@@ -365,7 +356,6 @@ async def test_trials_with_late_evidence_are_rerun_on_resume(tmp_path, late, bef
 
 @pytest.mark.parametrize(("ended", "expected"), [(False, [1, 3]), (True, [1, 2, 3])])
 async def test_trials_with_possibly_late_spans_are_rerun_after_interruption(tmp_path, ended, expected):
-    """Those that were kept just before the end of a journal, unless its run ended by itself."""
     journal = await open_journal(tmp_path)
     for one, elapsed in ((traced(1), 1.0), (traced(2), 9.0), (traced(3, None), 10.0)):
         await journal.keep(at(one.index), one, elapsed)

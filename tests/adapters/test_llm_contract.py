@@ -92,7 +92,6 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 async def test_completion_uses_system_and_text_and_reports_tokens_and_schema_json(llm_case):
-    """If a schema is given the answer is JSON."""
     answer = await llm_case.llm.complete(Prompt("You are Ida", "Hello"))
     assert answer.text == "You are Ida: Hello"
     assert min(answer.input_tokens, answer.output_tokens) > 0
@@ -107,7 +106,6 @@ async def test_concurrent_answers_belong_to_their_questions(llm_case):
 
 
 async def test_failed_empty_and_refused_calls_raise_different_errors(llm_case):
-    """After an answer that cannot be used asking again may help."""
     with pytest.raises(LLMError) as caught:
         await llm_case.failing.complete(Prompt("", "Hello"))
     assert not isinstance(caught.value, LLMAccessError | LLMAnswerError)

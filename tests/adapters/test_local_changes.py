@@ -98,7 +98,6 @@ def test_changes_of_a_submodule_count_unless_it_is_not_checked_out(repository, s
 
 
 def test_programs_configured_in_submodule_are_not_executed(repository, submodule):
-    """It has settings of its own."""
     install_programs(repository, submodule, repository / ".git/modules/agent/rules")
     (submodule / "rules.md").write_text("Refund one.")  # as long as before
     assert has_changes(repository) is True

@@ -143,7 +143,6 @@ async def converse(running: Running, answers: list[Any], folder: Path) -> Transc
 @pytest.mark.parametrize("hidden_in", [1, 2])
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
 async def test_calls_before_an_extra_user_message_fail_negative_checks(running, hidden_in, form, tmp_path):
-    """Whichever turn it was."""
     thread: list[Any] = []
     answers = []
     for number, planned in enumerate(TEST.turns, 1):
@@ -162,7 +161,6 @@ async def test_calls_before_an_extra_user_message_fail_negative_checks(running, 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
 async def test_conversation_without_calls_passes_negative_checks(running, form, tmp_path):
-    """The evidence is complete."""
     asked = [{"role": "user", "content": turn.user} for turn in TEST.turns]
     answers = [form(asked[:1], PLAIN), form([asked[0], *PLAIN, asked[1]], PLAIN)]
     transcript = await converse(running, answers, tmp_path)

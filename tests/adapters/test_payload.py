@@ -37,7 +37,6 @@ values = st.recursive(
 
 @given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
 def test_parsing_payload_equals_cleaning_decoded_json(value, escaped, depth):
-    """Whatever it is, and however it is written: nothing is left in it that is to be replaced."""
     text = '{"in": [' * depth + json.dumps([value, 1e300], ensure_ascii=escaped) + "]}" * depth
     for number in ("1e300", "1e999"):
         written = text.replace("1e+300", number)
@@ -84,7 +83,6 @@ def test_error_body_of_any_form_becomes_one_short_line(body, expected):
 
 
 def test_payload_with_100000_values_is_parsed():
-    """What looks like more of them in a text is none."""
     assert payload.parse(b"[" + b"[], " * 99_998 + b"{ }]") == [[]] * 99_998 + [{}]
     text = '[{,\\"\\' * 40_000
     assert payload.parse(json.dumps([text]).encode()) == [text]
@@ -100,7 +98,6 @@ def test_payload_with_100000_values_is_parsed():
     '{"detail": [' + '{"loc": ["a"], "msg": "b"},' * 30_000 + '{"msg": "c"}]}',
 ])  # fmt: skip
 def test_long_error_body_is_truncated_in_linear_time(body):
-    """A page of error text does not fill the console."""
     started = time.process_time()
     assert len(payload.error_detail(body.encode(), NOTHING)) <= payload.MAX_EXCERPT + 30
     assert time.process_time() - started < 5  # seconds where it was quadratic: minutes
@@ -115,7 +112,6 @@ def test_long_error_body_is_truncated_in_linear_time(body):
     "<html><title>" + "x" * 290 + "&#115;3cret-value-1234</title>",
 ])  # fmt: skip
 def test_secret_at_truncation_point_of_error_body_is_fully_masked(body):
-    """Secrets go before the text is shortened, and after its escapes were read."""
     error = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
     assert "xx***" in error
     assert "3cre" not in error

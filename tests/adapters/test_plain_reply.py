@@ -19,7 +19,6 @@ TEST = Test(name="t", guidelines="g", turns=({"user": "Hi"},), evaluations=({"cr
 
 
 def test_plain_text_reply_and_reply_with_all_fields_are_read():
-    """A plain text does not show what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
     assert (reply.agent, reply.latency_seconds, reply.handed_over) == ("Hello", 0.5, None)
     unknown = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
@@ -86,7 +85,6 @@ def test_malformed_reply_raises_value_error_with_reason(value, message):
 
 
 async def test_secret_at_truncation_point_of_reply_error_is_fully_masked():
-    """What is wrong is quoted whole, and cut by whoever knows the secrets."""
     long, redactor = "x" * 290 + "s3cret-value-1234", Redactor({"s3cret-value-1234"})
     for answer in ({"text": "x", long: 1}, {"text": "x", "integrations": [{"code": "a", long: 1}]}):
         agent = agent_of(lambda _, answer=answer: answer, "mine", AgentSettings(), redactor)

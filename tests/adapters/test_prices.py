@@ -31,7 +31,6 @@ def test_default_models_have_prices_and_local_models_are_free():
 
 
 def test_bundled_prices_are_dated_plausible_and_have_a_source():
-    """Output costs more than input, and nothing is free."""
     table = prices.bundled()
     assert table.as_of
     assert table.as_of >= date(2026, 11, 22)
@@ -53,7 +52,6 @@ WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
 
 
 def test_cached_input_is_cheaper_than_other_input():
-    """For every model with a published price of it, the default judge among them."""
     table = prices.bundled()
     prices_of = {name: price.cached_input for name, price in table.models.items()}
     kept = {name: price for name, price in prices_of.items() if price is not None}
@@ -66,7 +64,6 @@ def test_cached_input_is_cheaper_than_other_input():
 
 
 def test_price_file_replaces_the_bundled_table(tmp_path):
-    """In YAML or JSON; the date may be left out."""
     yaml = write_prices(tmp_path, "# mine\nasOf: 2026-10-01\nmodels:\n  my-model: {input: 0, output: 2.5}\n")
     table = prices.read(yaml)
     assert (table.as_of, dict(table.models)) == (date(2026, 10, 1), {"my-model": Price(input=0, output=2.5)})

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from github_api import FORK, REPOSITORY, TOKEN, Answer, GitHubApi
+from github_api import FORK, REPOSITORY, Answer, GitHubApi
+from hubs import hub_of
 
 from ci_evals.adapters.github import context, pulls
-from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import Base, Commit, GitHubEvent
 from ci_evals.domain.errors import GitHubError
 
@@ -20,12 +20,12 @@ OURS = {"ref": "main", "sha": "b" * 40, "repo": {"full_name": REPOSITORY}}
 
 
 async def pull_numbers(api: GitHubApi, known: GitHubEvent, *, pushed: bool = False) -> tuple[int, ...]:
-    async with GitHub(api.url, TOKEN) as hub:
+    async with hub_of(api) as hub:
         return await pulls.numbers_of(hub, known, pushed=pushed)
 
 
 async def locate(api: GitHubApi, known: GitHubEvent) -> GitHubEvent:
-    async with GitHub(api.url, TOKEN) as hub:
+    async with hub_of(api) as hub:
         return await pulls.located(hub, known)
 
 
@@ -45,7 +45,6 @@ def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
 
 
 async def test_event_that_names_its_pull_request_is_trusted(api):
-    """GitHub is not even asked."""
     for file, name, number in (
         ("pull_request", "pull_request", 7),
         ("pull_request_fork", "pull_request", 8),
@@ -114,7 +113,6 @@ async def test_pull_request_of_a_fork_is_searched_by_owner_and_branch(api):
 
 
 async def test_special_characters_of_a_branch_are_escaped_in_the_query(api):
-    """None ends the query, and none adds to it."""
     for branch in ("fix/#12", "a?b", "a b", "a&state=closed", "100%", "a+b", "ünïcode/…"):
         api.pulls.clear()
         api.add_pull(1, FOREIGN, repository=FORK, branch=branch)
@@ -124,7 +122,6 @@ async def test_special_characters_of_a_branch_are_escaped_in_the_query(api):
 
 
 async def test_all_pages_of_pull_requests_are_read(api):
-    """Somebody may propose one branch many times, to other bases."""
     for number in range(1, 131):
         api.add_pull(number, FOREIGN, repository=FORK)
     assert len(await pull_numbers(api, after_run_of())) == 130

@@ -136,7 +136,6 @@ async def test_only_configured_maximum_limits_calls_before_first_refusal():
 
 
 async def test_rare_rate_limit_refusals_delay_only_the_refused_calls():
-    """Up to one call in ten is refused: it waits, also for a requested time, and all others go out."""
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 26)
     await wire.ends("a", failure=limited())
@@ -193,7 +192,6 @@ async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
 
 
 async def test_eight_successes_raise_concurrency_limit_by_one():
-    """Until it is where it was, and then there is none."""
     wire, calls = await start_calls(world.limiter(), 6)
     await wire.ends("f", failure=limited(1))
     assert wire.limiter.at_a_time == 3
@@ -208,7 +206,7 @@ async def test_eight_successes_raise_concurrency_limit_by_one():
     assert wire.limiter.at_a_time is None
 
 
-async def test_retry_wait_doubles_while_every_call_is_rate_limited():
+async def test_all_calls_wait_twice_as_long_each_time_or_for_the_longest_requested_wait():
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 2)
     await wire.ends("a", "b", failure=limited())
@@ -223,10 +221,7 @@ async def test_retry_wait_doubles_while_every_call_is_rate_limited():
     await wire.ends("a")
     await time.passes(1)
     await finish_all(wire, calls)
-
-
-async def test_all_calls_wait_for_longest_requested_wait():
-    """Later ones too; and the refused one goes out first, since it was made first."""
+    # Later calls wait too; and the refused one goes out first, since it was made first.
     time = ManualClock()
     wire, calls = await start_calls(time.limiter(), 2)
     await wire.ends("a", failure=limited(7))
@@ -319,7 +314,6 @@ async def test_cancelled_calls_release_the_queue():
 
 
 def test_limiter_can_be_used_in_several_event_loops():
-    """Calls that an earlier one left in the queue or under way do not count in the next."""
     limiter = world.limiter(most=2)
 
     async def interrupted():
@@ -341,7 +335,6 @@ FATES = ["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]
 
 @given(st.lists(st.sampled_from(FATES), max_size=60), st.integers(1, 12), st.sampled_from([None, 1, 3]))
 def test_rate_limiter_loses_no_call_and_never_exceeds_its_maximum(fates, parallel, most):
-    """Whatever happens to calls, none is lost, and no more are under way than allowed."""
     limiter = world.limiter(most=most, budget=RetryBudget(broken=1, limited=2))
     left, under_way = iter(fates), 0
 
@@ -381,7 +374,6 @@ def test_rate_limiter_loses_no_call_and_never_exceeds_its_maximum(fates, paralle
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 @pytest.mark.parametrize("says", ["exactly", "in whole seconds", "nothing"])
 def test_hundred_clients_of_rate_limited_server_lose_no_call_and_little_time(says, seconds, processes):
-    """To a server of fifty a second."""
     served = refused = 0
     loop = _Loop()
     level, at, chance = 50.0, loop.time(), random.Random(1)
@@ -429,7 +421,6 @@ def test_fifty_calls_at_five_per_minute_finish_within_eleven_minutes(says, proce
 
 
 def test_refusal_in_one_process_limits_all_processes():
-    """Half as many calls over all processes, and all wait; each process keeps at least one."""
     loop = _Loop()
     limiters = sharing(2, clock=loop.time)
     one, other = next(limiters), next(limiters)
@@ -532,7 +523,6 @@ def test_calls_fail_together_after_minutes_of_constant_refusals(value, processes
 
 
 def test_rare_refusals_hardly_delay_a_hundred_clients():
-    """One call in twenty is refused: the others are never reduced for long."""
     loop, chance = _Loop(), random.Random(1)
     limiters = sharing(1, clock=loop.time, jitter=chance.random)
 

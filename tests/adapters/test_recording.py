@@ -1,6 +1,7 @@
 """A run is recorded, and played again from the recording: with the same results, or with none."""
 
 import asyncio
+import itertools
 import json
 from dataclasses import fields, replace
 
@@ -127,9 +128,8 @@ def dialog_plan(*evaluations, **fields):
 
 def one_turn(*evaluations, **fields):
     """A plan of one test of one fixed message."""
-    return make_plan(
-        {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [*evaluations]}, **fields
-    )
+    test = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [*evaluations]}
+    return make_plan(test, **fields)
 
 
 async def test_replay_gives_the_results_of_the_recorded_run(folder):
@@ -154,7 +154,6 @@ def without_surrogates(result):
 
 
 async def test_recorded_errors_recur_in_the_replay_and_a_rejected_key_stops_it(folder):
-    """Of agent and models, in the attempts and in the verdicts."""
     agent = ["Hello", AgentError("down"), "Hello", "So so", "Fine", "Hello", "And?", "Hello"]
     participants = participants_with(
         fakes.ScriptedAgent(lambda test, heard: agent.pop(0)),
@@ -176,19 +175,16 @@ async def test_recorded_errors_recur_in_the_replay_and_a_rejected_key_stops_it(f
 
 
 async def test_recording_holds_no_secret_and_replays_without_it(tmp_path):
-    """A suite whose secrets are masked asks what was asked then."""
     key, order = "sk-0123456789", "ORDER 55/77"
     folder = Folder(tmp_path, Redactor(keys=[key], values=[order]))
+    checks = [
+        JUDGED | {"criterion": f"It finds {order}"},
+        {"criterion": "It names the order", "strict": "contains", "text": order},
+    ]
     known = {
-        "userInfo": {"order": order},
-        "guidelines": f"Your order is {order}.",
-        "turns": [{"user": f"Where is {order}?"}],
-        "evaluations": [
-            JUDGED | {"criterion": f"It finds {order}"},
-            {"criterion": "It names the order", "strict": "contains", "text": order},
-        ],
-        "maxTurns": 2,
-    }
+        "userInfo": {"order": order}, "guidelines": f"Your order is {order}.", "maxTurns": 2,
+        "turns": [{"user": f"Where is {order}?"}], "evaluations": checks,
+    }  # fmt: skip
     plan = make_plan({"name": "t"} | known)
     result = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
     participants = participants_with(fakes.ScriptedAgent([result]), user=[f"Thanks for {order}"])
@@ -239,24 +235,21 @@ class Shop:
     """A world whose probe returns how often it was asked."""
 
     def __init__(self):
-        self.asked = 0
+        self.counts = itertools.count(1)
 
     async def set_up(self, world, names): ...
 
     async def probe(self, world, names):
-        self.asked += 1
-        return {name: ProbeResult(value=self.asked) for name in world.probes}
+        number = next(self.counts)
+        return {name: ProbeResult(value=number) for name in world.probes}
 
-    probe_before = probe
-
-    async def tear_down(self, world, names): ...
+    probe_before, tear_down = probe, set_up
 
     def notes(self):
         return ()
 
 
 async def test_replay_has_the_recorded_probes(folder):
-    """Those before the first message and after the last one; what was not probed has no value."""
     check = {"criterion": "Refunded", "strict": "state", "probe": "shop", "path": "$", "equals": 2}
     plan = one_turn(check, probes={"shop": {"http": {"url": "http://shop/1"}}})
     first = await folder.record(plan, replace(greeting(), world=Shop()))
@@ -283,19 +276,16 @@ UNRECORDED = {
     "another message": ({"turns": [{"user": "Hey"}]}, "the user says 'Hey', and said 'Hi' then"),
     "another simulated user": (
         {"guidelines": "Be rude."},
-        "the simulated user's question to user-1 was not asked in the recorded run",
-    ),
+        "the simulated user's question to user-1 was not asked in the recorded run"),
     "one turn more": (
         {"turns": [{"user": "Hi"}, {"user": "Hello"}, {"user": "More"}]},
-        "the user says 'More' although the conversation had ended",
-    ),
+        "the user says 'More' although the conversation had ended"),
     "another test": ({"name": "u"}, "it has no trial 1 of the test 'u' of the suite 'S'"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("different", UNRECORDED)
 async def test_replay_of_an_unrecorded_call_fails(folder, different):
-    """And the failure says what it is, whatever the number of attempts."""
     change, text = UNRECORDED[different]
     whole = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 2, "evaluations": [JUDGED]}
     await folder.record(make_plan(whole))
@@ -325,7 +315,6 @@ async def test_replay_of_more_trials_or_attempts_fails_and_by_another_judge_is_u
 
 
 async def test_equal_judge_questions_are_replayed_in_their_order(folder):
-    """Two criteria of the same words; the first is asked twice."""
     plan = dialog_plan(JUDGED, JUDGED)
     judge = ["what?", FAIL, PASS]
     first = await folder.record(plan, participants_with(fakes.ScriptedAgent(["Hello"]), judge=judge))
@@ -334,7 +323,6 @@ async def test_equal_judge_questions_are_replayed_in_their_order(folder):
 
 
 async def test_moved_suite_is_matched_by_name_unless_name_is_ambiguous(folder):
-    """Its file is called otherwise from another folder."""
     plan = dialog_plan(JUDGED)
     first = await folder.record(plan)
     (suite,) = plan.suites
@@ -347,7 +335,6 @@ async def test_moved_suite_is_matched_by_name_unless_name_is_ambiguous(folder):
 
 
 async def test_interrupted_trial_is_not_recorded(folder):
-    """What was said in it is half a conversation."""
     stop, plan = Stop(), dialog_plan(JUDGED)
 
     class Halting(fakes.ScriptedAgent):
@@ -432,7 +419,6 @@ async def test_recording_of_another_run_or_another_file_is_not_overwritten(folde
 
 
 async def test_unwritable_recording_is_reported_once_and_the_run_continues(folder):
-    """And at the end how much is missing."""
     recorder = Recorder(folder, dialog_plan(JUDGED, loops=2)).begin()
     recorder.journal.close()  # whatever is written now fails
     results = await recorder.play(greeting())
@@ -486,7 +472,6 @@ def test_unreadable_recording_is_rejected(tmp_path, text, message):
 
 
 async def test_recording_that_is_missing_changed_or_without_answers_is_rejected(folder):
-    """Its run was not recorded; or somebody broke it: only the last line may be torn."""
     with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
         Recording(folder.path)
     await folder.record(dialog_plan(JUDGED, loops=2))
@@ -503,7 +488,6 @@ async def test_recording_that_is_missing_changed_or_without_answers_is_rejected(
 
 
 async def test_second_run_cannot_record_to_the_same_file(tmp_path):
-    """Nor can it be replayed meanwhile; the file is as the first run has it."""
     plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     first = Recorder(folder, plan)
     folder.results = tmp_path / "elsewhere"

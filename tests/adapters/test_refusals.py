@@ -31,7 +31,6 @@ UNREADABLE = [
 
 
 def test_retry_after_is_parsed_as_seconds_date_or_duration():
-    """Anything else counts as not told."""
     for header, expected in (WAITS | dict.fromkeys(UNREADABLE)).items():
         result = refusals.seconds_until(header, NOW)
         assert result == (None if expected is None else pytest.approx(expected)), header

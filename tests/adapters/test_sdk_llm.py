@@ -365,7 +365,8 @@ async def test_exhausted_rate_limit_in_success_response_delays_next_call(make, m
     assert waits == waited
 
 
-async def test_key_is_checked_by_listing_models(make, models):
+async def test_key_is_checked_by_listing_models_and_an_unclear_answer_is_ignored(make, models):
+    """Keys may be good for models, and not for their list; and not every server has one."""
     async with closing(make()) as llm:
         await llm.check()
         assert models.listed == 1
@@ -378,23 +379,18 @@ async def test_key_is_checked_by_listing_models(make, models):
         with pytest.raises(LLMAccessError, match=r"refused the key \(401\): Invalid key"):
             await llm.check()
     assert models.asked == []
-
-
-async def test_unclear_or_missing_answer_to_the_key_check_is_ignored(make, models):
-    """Keys may be good for models, and not for their list; and not every server has one."""
     scopes = "You have insufficient permissions for this operation. Missing scopes: model.read."
     for listing in [
-        *(world.fault(401, scopes), world.fault(401, "This path is closed to everybody.")),
-        *(world.fault(403, "not you"), world.fault(404), world.fault(405), world.fault(501)),
-        *(world.SERVER_ERROR, world.RATE_LIMITED, world.GARBAGE, redirect(302, "http://127.0.0.1:9/")),
+        world.fault(401, scopes), world.fault(401, "This path is closed to everybody."),
+        world.fault(403, "not you"), world.fault(404), world.fault(405), world.fault(501),
+        world.SERVER_ERROR, world.RATE_LIMITED, world.GARBAGE, redirect(302, "http://127.0.0.1:9/"),
         Fault(200, BOMB, {"Content-Encoding": "gzip"}),
-    ]:
+    ]:  # fmt: skip
         models.listing = listing
         async with closing(make()) as llm:
             await llm.check()
             assert (await llm.complete(PLAIN)).text == '{"verdict": "pass"}'
-    once_more = world.limiter()
-    async with world.raw_server() as (url, heard), closing(make(url, limiter=once_more)) as llm:
+    async with world.raw_server() as (url, heard), closing(make(url, limiter=world.limiter())) as llm:
         await llm.check()
     async with closing(make("http://127.0.0.1:1")) as llm:
         await llm.check()
@@ -527,7 +523,6 @@ async def test_answer_without_usable_text_is_reported(models, kind, answer, mess
 
 @each_row("usage", [None, {}, {"prompt_tokens": "x", "completion_tokens": -1}, [], {"prompt_tokens": 10**19}])
 async def test_missing_or_invalid_usage_leaves_tokens_unknown(models, usage):
-    """And the parts of a text are joined."""
     content = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}, {"type": "other"}]
     models.always = Fault(200, json.dumps({"choices": [{"message": {"content": content}}], "usage": usage}))
     assert await ask(OpenAILLM("m", models.key, models.openai_url)) == Completion("Hello")
@@ -540,23 +535,20 @@ async def test_lone_surrogates_are_replaced_in_prompt_and_answer(make, models):
 
 async def test_concurrent_calls_get_their_own_answers_and_are_bounded_by_the_limiter(make, models):
     """Each takes a connection, and a process may open only so many."""
-    lock, under_way, most = threading.Lock(), 0, 0
+    lock, under_way = threading.Lock(), [0]
 
     def answer(asked: ModelRequest) -> str:
-        nonlocal under_way, most
-        with lock:
-            under_way += 1
-            most = max(most, under_way)
-        time.sleep(0.01)
-        with lock:
-            under_way -= 1
+        for step, seconds in ((1, 0.01), (-1, 0)):
+            with lock:
+                under_way.append(under_way[-1] + step)
+            time.sleep(seconds)
         return asked.text
 
     models.answer = answer
     async with closing(make(limiter=world.limiter(most=3))) as llm:
         answers = await asyncio.gather(*(llm.complete(Prompt("", f"n{n}")) for n in range(12)))
     assert [answer.text for answer in answers] == [f"n{n}" for n in range(12)]
-    assert 1 < most <= 3
+    assert 1 < max(under_way) <= 3
 
 
 def test_model_can_be_used_in_several_event_loops(make, models):

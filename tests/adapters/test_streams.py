@@ -38,7 +38,6 @@ def events_of(
 
 @each_row("end", ["\n", "\r\n", "\r"])
 def test_server_sent_events_are_read_as_the_standard_says(end):
-    """Names, data of several lines, comments, unknown fields; no event without data."""
     lines = [
         "\ufeff: welcome", "", "event: text", 'data: {"a":', 'data:"ü"}', "id: 7", "retry: 10", "more: x", "",
         "event: nothing", "", 'data: "second"', "", "data", "", "data: 3",
@@ -95,7 +94,6 @@ def test_malformed_events_are_not_joined_into_valid_json(stream_format, events):
 
 
 def test_json_lines_are_events_until_the_last_event():
-    """Blank ones are not, and the last may lack its end."""
     assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
     # What comes after it is not read, and its time is that of the answer.
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
@@ -223,7 +221,6 @@ async def test_stream_after_its_last_event_may_stay_open_or_end_itself():
 
 
 async def test_plain_json_body_is_read_as_one_stream_event():
-    """Servers report errors so."""
 
     async def serve(response: web.StreamResponse) -> None:
         await response.write(b'{"error":')
@@ -267,7 +264,6 @@ async def leaking(response: web.StreamResponse) -> None:
     (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
 ])  # fmt: skip
 async def test_endless_or_broken_stream_raises_one_error_without_key(serve, message):
-    """In bounded time, asked once, and without secrets."""
     # A slow machine must have time for the first event of the endless stream, and for all of the flood.
     timeout = {endless: 3, flood: 300}.get(serve, 0.3)
     async with serving(serve) as (ask, heard):
@@ -278,7 +274,6 @@ async def test_endless_or_broken_stream_raises_one_error_without_key(serve, mess
 
 
 async def test_error_status_of_a_stream_is_reported_like_any_other():
-    """A stream's format is not looked for in it."""
 
     async def serve(response: web.StreamResponse) -> None:
         await response.write(b'{"detail": "who are you?"}')

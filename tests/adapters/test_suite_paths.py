@@ -63,7 +63,6 @@ def test_path_with_only_json_schema_files_is_rejected(suites):
     ("evals/copy.yaml", "a.yaml", []),
 ])  # fmt: skip
 def test_symbolic_links_are_followed_and_each_file_is_found_once(suites, rule, link, target, more):
-    """Under its own path if the folder has it; loops end."""
     (suites / link).symlink_to(target)
     files, expected = suite_files(rule), {"evals/a.yaml", "evals/deep/b.yaml", *more}
     assert {os.path.realpath(file) for file in files} == {os.path.realpath(file) for file in expected}
@@ -71,7 +70,6 @@ def test_symbolic_links_are_followed_and_each_file_is_found_once(suites, rule, l
 
 
 def test_circular_folder_links_do_not_loop_forever(suites):
-    """Two folders that lead to each other, and each to itself."""
     for folder in ("evals", "shared"):
         for name in ("one", "two", "three"):
             (suites / folder / name).symlink_to("../shared" if name == "one" else "../evals")
@@ -80,7 +78,6 @@ def test_circular_folder_links_do_not_loop_forever(suites):
 
 @pytest.mark.parametrize("link", ["evals/d.yaml", "evals/deep/d.yaml", "evals/deep/some-suites"])
 def test_broken_link_or_irregular_file_among_suites_is_rejected_by_name(suites, link):
-    """A suite may be missing."""
     (suites / link).symlink_to("nowhere")
     for rule in RULES:
         assert f"'{link}' is a broken link: a suite may be missing" in usage_error(rule), rule
@@ -116,7 +113,6 @@ def test_globs_match_as_in_a_shell(suites, pattern, files):
 
 
 def test_folder_reachable_by_too_many_link_paths_is_rejected(suites):
-    """Links can make more paths than anybody waits for."""
     folder = suites / "evals"
     for number in range(40):
         (folder / str(number)).mkdir()

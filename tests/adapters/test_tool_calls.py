@@ -45,7 +45,6 @@ def test_tool_call_is_read_in_the_spellings_of_frameworks(item):
 
 
 def test_all_fields_of_a_tool_call_are_kept():
-    """How it ended, when, how long it took, and which sub-agent made it."""
     item = {
         "name": "refund", "arguments": {}, "result": {"refund": "r-1"}, "status": "ok",
         "startedAt": "2026-11-21T09:30:00.125Z", "durationMs": 12.5, "agent": "billing",
@@ -85,7 +84,6 @@ def test_status_of_a_call_is_read_from_status_or_error_fields(fields, status):
     ('{"a": [' + "1," * 110_000 + "1]}", None, "JSON of more than 100,000 values"),
 ])  # fmt: skip
 def test_non_object_arguments_become_input_or_unknown(written, arguments, reason):
-    """Omitted or truncated values are unknown, with the reason."""
     (call,) = tool_calls.read_all([{"name": "f", "arguments": written}])
     assert call.arguments == arguments
     assert (call.not_captured is None) if reason is None else (reason in call.not_captured)
@@ -151,80 +149,45 @@ BOTH = [REFUNDED, LOOK_UP]
 WHOLE = {
     "one after the other": (
         [first(0, "refund"), more(0, '{"amo'), more(0, 'unt": 42}'), first(1, "look_up"), more(1, ORDER)],
-        BOTH,
-    ),
+        BOTH),
     "interleaved": (
-        [
-            *[first(0, "refund"), first(1, "look_up"), more(1, '{"order"'), more(0, '{"amount"')],
-            *[more(1, ': "HL-1"}'), more(0, ": 42}")],
-        ],
-        BOTH,
-    ),
+        [first(0, "refund"), first(1, "look_up"), more(1, '{"order"'), more(0, '{"amount"'),
+         more(1, ': "HL-1"}'), more(0, ": 42}")], BOTH),
     "the second one first": (
-        [first(1, "look_up"), first(0, "refund"), more(0, AMOUNT), more(1, ORDER)],
-        BOTH[::-1],
-    ),
+        [first(1, "look_up"), first(0, "refund"), more(0, AMOUNT), more(1, ORDER)], BOTH[::-1]),
     "without an index": ([first(None, "refund"), more(None, '{"amount"'), more(None, ": 42}")], [REFUNDED]),
     "two without an index": (
-        [first(None, "refund"), more(None, AMOUNT), first(None, "look_up"), more(None, ORDER)],
-        BOTH,
-    ),
+        [first(None, "refund"), more(None, AMOUNT), first(None, "look_up"), more(None, ORDER)], BOTH),
     "an index of the first pieces alone": (
-        [first(0, "refund"), more(None, AMOUNT), first(1, "look_up"), more(None, ORDER)],
-        BOTH,
-    ),
+        [first(0, "refund"), more(None, AMOUNT), first(1, "look_up"), more(None, ORDER)], BOTH),
     "the id in each piece, and no index": (
-        [
-            *[first(None, "refund", id="a"), first(None, "look_up", id="b")],
-            *[more(None, ORDER, id="b"), more(None, AMOUNT, id="a")],
-        ],
-        BOTH,
-    ),
+        [first(None, "refund", id="a"), first(None, "look_up", id="b"),
+         more(None, ORDER, id="b"), more(None, AMOUNT, id="a")], BOTH),
     "id and name in each piece": (
-        [first(0, "refund"), first(0, "refund", '{"amount"'), first(0, "refund", ": 42}")],
-        [REFUNDED],
-    ),
+        [first(0, "refund"), first(0, "refund", '{"amount"'), first(0, "refund", ": 42}")], [REFUNDED]),
     "empty names and ids": (
         [first(0, "refund"), {"index": 0, "id": "", "function": {"name": "", "arguments": AMOUNT}}],
-        [REFUNDED],
-    ),
+        [REFUNDED]),
     "a new request of the agent's begins at 0 again": (
-        [first(0, "refund"), more(0, AMOUNT), first(0, "look_up", id="d"), more(0, ORDER)],
-        BOTH,
-    ),
+        [first(0, "refund"), more(0, AMOUNT), first(0, "look_up", id="d"), more(0, ORDER)], BOTH),
     "one index for all, whole calls": (
-        [first(0, "refund", AMOUNT, id="a"), first(0, "look_up", ORDER, id="b")],
-        BOTH,
-    ),
+        [first(0, "refund", AMOUNT, id="a"), first(0, "look_up", ORDER, id="b")], BOTH),
     "the same without ids": (
-        [first(0, "refund", AMOUNT, id=None), first(0, "look_up", ORDER, id=None)],
-        BOTH,
-    ),
+        [first(0, "refund", AMOUNT, id=None), first(0, "look_up", ORDER, id=None)], BOTH),
     "a call without arguments": ([first(0, "refund"), more(0, "")], [("refund", {})]),
     "an empty piece at the end": ([first(0, "refund", AMOUNT), {"index": 0, "function": {}}], [REFUNDED]),
     "the older form": (
         [{"function_call": {"name": "refund", "arguments": ""}}, {"function_call": {"arguments": AMOUNT}}],
-        [REFUNDED],
-    ),
+        [REFUNDED]),
     "of LangChain": (
-        [
-            *[chunk(0, "refund", "", "c1"), chunk(0, None, '{"amount"', None), chunk(1, "look_up", "", "c2")],
-            *[chunk(0, None, ": 42}", None), chunk(1, None, ORDER, None)],
-        ],
-        BOTH,
-    ),
+        [chunk(0, "refund", "", "c1"), chunk(0, None, '{"amount"', None), chunk(1, "look_up", "", "c2"),
+         chunk(0, None, ": 42}", None), chunk(1, None, ORDER, None)], BOTH),
     "a custom tool": (
-        [
-            *[{"index": 0, "id": "a", "type": "custom", "custom": {"name": "run", "input": "print("}}],
-            *[{"index": 0, "custom": {"input": "1)"}}],
-        ],
-        [("run", {"input": "print(1)"})],
-    ),
+        [{"index": 0, "id": "a", "type": "custom", "custom": {"name": "run", "input": "print("}},
+         {"index": 0, "custom": {"input": "1)"}}], [("run", {"input": "print(1)"})]),
     "whole calls in no pieces": (
-        [{"name": "refund", "arguments": {"amount": 42}}, "look_up"],
-        [REFUNDED, ("look_up", None)],
-    ),
-}
+        [{"name": "refund", "arguments": {"amount": 42}}, "look_up"], [REFUNDED, ("look_up", None)]),
+}  # fmt: skip
 
 
 @each_row(("pieces", "calls"), WHOLE.values(), ids=WHOLE)
@@ -239,11 +202,9 @@ UNKNOWN = {
     "a name in pieces": [first(0, "ref"), {"index": 0, "function": {"name": "und", "arguments": "{}"}}],
     "something else with an index": [first(0, "look_up"), {"index": 0, "toolTitle": "refund"}],
     "arguments that are whole already": [
-        {"index": 0, "function": {"name": "refund", "arguments": {"amount": 1}}},
-        more(0, '{"amount": 42}'),
-    ],
+        {"index": 0, "function": {"name": "refund", "arguments": {"amount": 1}}}, more(0, '{"amount": 42}')],
     "no call at all": [{"index": 0}],
-}
+}  # fmt: skip
 
 
 @each_row("pieces", UNKNOWN.values(), ids=UNKNOWN)
@@ -267,7 +228,6 @@ def test_truncated_arguments_are_unknown_but_the_call_is_known():
 ])  # fmt: skip
 @each_row(("pieces", "calls"), [WHOLE["interleaved"], WHOLE["without an index"]])
 async def test_calls_of_a_streamed_completion_are_joined(reply, pieces, calls):
-    """As OpenAI's servers send it."""
     deltas: list[Any] = [{"role": "assistant", "content": None}, *({"tool_calls": [one]} for one in pieces)]
     deltas += [{"content": "All "}, {"content": "right."}, {}]
     events = endpoints.sse(*({"choices": [{"index": 0, "delta": delta}]} for delta in deltas))

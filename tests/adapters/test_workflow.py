@@ -31,7 +31,6 @@ VALUES = ["", "true", "92.5", "a=b", "two\nlines", "x<<EOF\nEOF", "EOF", "ünï"
 
 
 def test_outputs_are_read_back_as_written_with_unguessable_delimiters(tmp_path):
-    """Empty, with line ends, with something like a heredoc in it; a lone surrogate becomes U+FFFD."""
     for number, (value, expected) in enumerate([*zip(VALUES, VALUES, strict=True), ("\ud83d", "\ufffd")]):
         path = tmp_path / str(number)
         workflow.write_outputs(path, {"passed": value, "score": "1"})
@@ -96,7 +95,6 @@ def parse_command(line: str) -> tuple[str, dict[str, str], str]:
 
 
 def test_annotation_has_file_line_and_title_if_known_and_no_second_command():
-    """The runner's toolkit writes it so. A line without a file is left out."""
     line = command("error", "It broke", file="evals/a.json", line=12, title="Failed")
     assert line == "::error file=evals/a.json,line=12,title=Failed::It broke"
     assert command("warning", "x", file=None, line=None) == "::warning::x"
@@ -107,7 +105,6 @@ def test_annotation_has_file_line_and_title_if_known_and_no_second_command():
 
 @given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"), min_size=1))
 def test_arbitrary_text_stays_in_its_field_of_workflow_command(message, title):
-    """Line ends, colons and commas come back as they were, in the part that they were put into."""
     line = command("error", message, title=title, line=1)
     assert not {"\n", "\r"} & set(line)
     error = re.fullmatch(r"::error title=([^:,]*),line=1::(.*)", line, re.DOTALL)

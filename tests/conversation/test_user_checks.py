@@ -167,51 +167,34 @@ def test_human_messages_cause_no_violation(text):
 MY_NUMBER = "My order number is HL-20418."
 THANKS = "Thank you very much, that is all."
 OPENER = "Hello, I want to cancel my plan."
+ASKS_FOR_A_PERSON = "Hello, I want to speak to a person."
+GERMAN, JAPANESE = "Meine Nummer ist die HL-20418.", "注文番号はHL20418です、よろしく。"
+QUOTED = "offer a discount of ten percent before it ends"
+BREACH = "=As an AI language model I follow my guidelines."
 HONEST_CONVERSATIONS = {
     "a short answer twice": talk("Yes.", "Which one?", "Yes.", "Fine."),
     "an answer twice, asked twice": talk(
-        *("Hi there", "Your order number?", MY_NUMBER, "What is the order number?"),
-        *(MY_NUMBER, "Thank you."),
-    ),
+        "Hi there", "Your order number?", MY_NUMBER, "What is the order number?", MY_NUMBER, "Thank you."),
     "asked for without a question mark": talk(MY_NUMBER, "Please enter your order number.", MY_NUMBER, "Ok."),
     "an answer twice, not found": talk(MY_NUMBER, "I could not find it.", MY_NUMBER, "Ok."),
     "an agent that is stuck": talk(
         *("I want to cancel my plan now.", "Our plans are great."),
-        *("Please cancel it for me now.", "Our plans are great.") * 2,
-    ),
-    "asked in another language": talk(
-        *("Meine Nummer ist die HL-20418.", "Nennen Sie bitte die Nummer."),
-        *("Meine Nummer ist die HL-20418.", "Ok."),
-    ),
-    "asked in Japanese": talk(
-        *("注文番号はHL20418です、よろしく。", "もう一度入力してください。"),
-        *("注文番号はHL20418です、よろしく。", "はい。"),
-    ),
+        *("Please cancel it for me now.", "Our plans are great.") * 2),
+    "asked in another language": talk(GERMAN, "Nennen Sie bitte die Nummer.", GERMAN, "Ok."),
+    "asked in Japanese": talk(JAPANESE, "もう一度入力してください。", JAPANESE, "はい。"),
     "thanks twice": talk(THANKS, "You are welcome.", THANKS, "Bye."),
-    "told to repeat itself": talk(
-        *("Hello, I want to speak to a person.", "I can do that for you."),
-        *("Hello, I want to speak to a person.", "No."),
-    ),
+    "told to repeat itself": talk(ASKS_FOR_A_PERSON, "I can do that for you.", ASKS_FOR_A_PERSON, "No."),
     "the opener, as the agent starts over": talk(
-        OPENER, "Welcome back! How can I help you?", OPENER, "Sure."
-    ),
+        OPENER, "Welcome back! How can I help you?", OPENER, "Sure."),
     "an agent that repeats its user": talk(
-        *("=I want to cancel my plan as soon as possible.", "I want to cancel my plan as soon as possible."),
-        *("I want to cancel my plan, as soon as that is possible.", "Of course."),
-    ),
+        "=I want to cancel my plan as soon as possible.", "I want to cancel my plan as soon as possible.",
+        "I want to cancel my plan, as soon as that is possible.", "Of course."),
     "what the agent named": talk(
-        "Hi there", "The workflow CANCEL_PLAN is ready.", "Then run CANCEL_PLAN, please.", "Done."
-    ),
-    "a criterion that the agent quoted": talk(
-        *("Hi there", "We offer a discount of ten percent before it ends."),
-        *("You offer a discount of ten percent before it ends? Fine.", "Good."),
-    ),
+        "Hi there", "The workflow CANCEL_PLAN is ready.", "Then run CANCEL_PLAN, please.", "Done."),
+    "a criterion that the agent quoted": talk("Hi there", f"We {QUOTED}.", f"You {QUOTED}? Fine.", "Good."),
     "a fixed yes": talk("=Yes, please go ahead.", "It is done.", remark="Great, bye."),
     "nothing said": talk(remark="Hello"),
-    "all rules broken by fixed lines": talk(
-        *("=As an AI language model I follow my guidelines.", "Fine."),
-        *("=As an AI language model I follow my guidelines.", "Fine, too.", "Ok.", "Good."),
-    ),
+    "all rules broken by fixed lines": talk(BREACH, "Fine.", BREACH, "Fine, too.", "Ok.", "Good."),
 } | {
     f"{reply} {remark}": talk("Hi", reply, remark=remark)
     for reply, remark in (
@@ -232,7 +215,7 @@ HONEST_CONVERSATIONS = {
         ("Shall I book it for you?", "Ok, I will think about it. Bye!"),
         ("It is at three. Tell us if you need another day.", "See you on 12/05!"),
     )
-}
+}  # fmt: skip
 
 
 @each_row(("lines", "items", "status", "line"), [
@@ -287,7 +270,7 @@ ASKED_FOR_BY_THE_TEST = {
         make_test(evaluations=[{"criterion": 'After "I want to speak to a person now" it hands over'}]),
         "I want to speak to a person now!",
     ),
-}
+}  # fmt: skip
 
 
 @each_row(("test", "text"), ASKED_FOR_BY_THE_TEST.values(), ids=ASKED_FOR_BY_THE_TEST)
@@ -363,20 +346,17 @@ def test_each_rule_finds_exactly_its_violations(rule, text):
     assert violation.reason
 
 
+CHINESE = "我想取消我的套餐和订单"
 REPEATED = {
     "after an answer": talk(
-        "I want to cancel my plan.", "It ends on Friday.", "I want to cancel my plan!", "Yes."
-    ),
+        "I want to cancel my plan.", "It ends on Friday.", "I want to cancel my plan!", "Yes."),
     "later": talk(
-        *("Hi.", "Hello.", "What does the plan cost me?", "It costs 9 euros.", "I see, thanks.", "Good."),
-        *("what does the plan cost me", "9 euros."),
-    ),
+        "Hi.", "Hello.", "What does the plan cost me?", "It costs 9 euros.", "I see, thanks.", "Good.",
+        "what does the plan cost me", "9 euros."),
     "a fixed line": talk(f"={OPENER}", "It ends on Friday.", OPENER, "Yes."),
     "the opener, though asked for something": talk(OPENER, "Which day suits you best?", OPENER, "Ok."),
-    "without spaces between words": talk(
-        "我想取消我的套餐和订单", "已经取消了。", "我想取消我的套餐和订单", "是的。"
-    ),
-}
+    "without spaces between words": talk(CHINESE, "已经取消了。", CHINESE, "是的。"),
+}  # fmt: skip
 
 
 @each_row("transcript", REPEATED.values(), ids=REPEATED)

@@ -18,26 +18,20 @@ from ci_evals.domain.transcript import Integration, ToolCall
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 
 
-def test_actions_are_grouped_by_kind_in_order_and_unreported_kinds_are_none():
+def test_actions_are_grouped_by_kind_and_a_reply_without_any_kind_is_untraced():
     call = Integration(code="orders", status=503)
-    reply = build.turn(
-        workflows=("B", "A"), params={"a": 1}, named_params=("n",), rules=None, integrations=(call,)
-    )
+    named = {"params": {"a": 1}, "named_params": ("n",)}
+    reply = build.turn(workflows=("B", "A"), rules=None, integrations=(call,), **named)
+    workflow, parameter = LogicKind.WORKFLOW, LogicKind.PARAMETER
     assert actions_of(reply) == {
-        LogicKind.WORKFLOW: (AgentAction(LogicKind.WORKFLOW, "B"), AgentAction(LogicKind.WORKFLOW, "A")),
-        LogicKind.PARAMETER: (
-            AgentAction(LogicKind.PARAMETER, "a", 1),
-            AgentAction(LogicKind.PARAMETER, "n", value_reported=False),
-        ),
+        workflow: (AgentAction(workflow, "B"), AgentAction(workflow, "A")),
+        parameter: (AgentAction(parameter, "a", 1), AgentAction(parameter, "n", value_reported=False)),
         LogicKind.RULE: None,
         LogicKind.INTEGRATION: (AgentAction(LogicKind.INTEGRATION, "orders", 503, call=call),),
     }
-
-
-def test_reply_counts_as_traced_if_any_kind_of_action_is_reported():
-    assert not is_traced(build.turn(**SILENT))
-    assert is_traced(build.turn(**SILENT | {"rules": ()}))
-    assert is_traced(build.turn(**SILENT, named_params=("n",)))
+    # A reply is traced if any kind is reported.
+    traced = [build.turn(**SILENT | {"rules": ()}), build.turn(**SILENT, named_params=("n",))]
+    assert [is_traced(one) for one in (build.turn(**SILENT), *traced)] == [False, True, True]
 
 
 def test_integration_fails_by_error_or_status():
@@ -49,7 +43,6 @@ def test_integration_fails_by_error_or_status():
 
 
 def test_tool_calls_are_also_shown_as_workflows_and_parameters():
-    """Parameters are unknown if the arguments of any call are."""
     calls = (ToolCall(name="a", arguments={"x": 1, "y": 2}), ToolCall(name="b", arguments={"x": 3}))
     views = views_of(calls)
     assert views == {"tool_calls": calls, "workflows": ("a", "b"), "params": {"x": 3, "y": 2}}
@@ -64,10 +57,8 @@ def test_tool_calls_are_also_shown_as_workflows_and_parameters():
 def test_workflows_and_parameters_reported_beside_calls_are_kept():
     call = ToolCall(name="refund", arguments={"x": 1})
     reply = build.turn(**views_of((call,), ("REFUNDS",)))
-    assert [(action.name, action.value) for action in shown_actions(reply)[LogicKind.WORKFLOW]] == [
-        ("REFUNDS", None),
-        ("refund", {"x": 1}),
-    ]
+    workflows = [(action.name, action.value) for action in shown_actions(reply)[LogicKind.WORKFLOW]]
+    assert workflows == [("REFUNDS", None), ("refund", {"x": 1})]
     assert shown_actions(reply)[LogicKind.PARAMETER] is None
     own = build.turn(**views_of((call,), params={"plan": "Pro"}))
     assert [action.name for action in shown_actions(own)[LogicKind.PARAMETER]] == ["plan"]
@@ -77,10 +68,8 @@ def test_calls_are_derived_from_workflows_and_integrations():
     pay = Integration(code="pay", status=500)
     plain = build.turn(workflows=("W",), params={"x": 1}, integrations=(pay,))
     reply = with_calls(plain)
-    assert [(call.name, call.status.value) for call in reply.tool_calls] == [
-        ("W", "unknown"),
-        ("pay", "error"),
-    ]
+    calls = [(call.name, call.status.value) for call in reply.tool_calls]
+    assert calls == [("W", "unknown"), ("pay", "error")]
     assert reply.tool_calls_derived
     assert actions_of(reply) == actions_of(plain)
     assert calls_of(reply) == calls_of(plain)
@@ -104,11 +93,8 @@ def test_calls_are_complete_only_if_workflows_and_integrations_are_known():
 
 def test_integration_calls_have_their_arguments_or_those_of_their_mcp_tools():
     used = ToolCall(name="find_order", arguments={"id": 7}, status="ok")
-    calls = (
-        Integration(code="pay", status=200, arguments={"amount": 42}),
-        Integration(code="mcp", type="MCP", tools=(used,)),
-        Integration(code="faq"),
-    )
+    calls = [Integration(code="pay", status=200, arguments={"amount": 42})]
+    calls += [Integration(code="mcp", type="MCP", tools=(used,)), Integration(code="faq")]
     seen = calls_of(build.turn(workflows=(), integrations=calls)).seen
     assert [(call.name, call.arguments, call.status.value) for call in seen] == [
         ("pay", {"amount": 42}, "ok"),

@@ -9,35 +9,25 @@ from ci_evals.support.redaction import Redactor
 SECRET = "x9-Kq7vT2mWz"
 
 
-@each_row(
-    "name",
-    ["STRIPE_KEY", "NPM_TOKEN", "client_secret", "PGPASSWORD", "DB_PASSWORD_2", "SENTRY_DSN", "GH_PAT",
-     "MY-API-KEY", "apikey", "AWS_SECRET_ACCESS_KEY", "TOKEN"],
-)  # fmt: skip
-def test_variable_with_a_secret_name_is_a_secret(name):
-    assert list(secrets.in_environment({name: SECRET})) == [SECRET]
+@each_row(("names", "values"), [
+    (["STRIPE_KEY", "NPM_TOKEN", "client_secret", "PGPASSWORD", "DB_PASSWORD_2", "SENTRY_DSN", "GH_PAT",
+      "MY-API-KEY", "apikey", "AWS_SECRET_ACCESS_KEY", "TOKEN"], [SECRET]),
+    (["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
+      "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"], []),
+])  # fmt: skip
+def test_only_variable_with_a_secret_like_name_is_a_secret(names, values):
+    for name in names:
+        assert list(secrets.in_environment({name: SECRET})) == values, name
 
 
-@each_row(
-    "name",
-    ["PATH", "HOME", "MONKEY", "INPUT_COMMENT-KEY", "CI_EVALS_COMMENT_KEY", "CACHE_KEY", "DEPLOY_PUBLIC_KEY",
-     "KEY_FILE", "MAX_TOKENS", "PWD", "SSH_AUTH_SOCK"],
-)  # fmt: skip
-def test_variable_without_secret_like_name_is_not_a_secret(name):
-    assert list(secrets.in_environment({name: SECRET})) == []
-
-
-@each_row(
-    "value",
-    ["postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem", "./k3y.pem",
-     "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem", "  ab1  "],
-)  # fmt: skip
-def test_word_number_path_or_url_value_is_not_a_secret(value):
+def test_word_number_path_or_url_is_no_secret_but_a_long_mixed_case_value_is():
     """Or every mention of them would be redacted."""
-    assert list(secrets.in_environment({"DB_PASSWORD": value})) == []
-
-
-def test_long_mixed_case_value_without_digits_counts_as_secret():
+    for value in (
+        "postgres", "production", "correct horse battery staple", "0123456789", "/etc/ssl/k3y.pem",
+        "./k3y.pem", "https://id.example/o4uth", "created_at", "Production", "s3cr3t!", "C:\\keys\\1.pem",
+        "  ab1  ",
+    ):  # fmt: skip
+        assert list(secrets.in_environment({"DB_PASSWORD": value})) == [], value
     assert list(secrets.in_environment({"A_KEY": "aBcDeFgHiJkLmNoPqR"})) == ["aBcDeFgHiJkLmNoPqR"]
 
 
@@ -66,11 +56,8 @@ def test_passwords_and_tokens_in_addresses_are_secrets(address, found):
 def test_database_password_with_special_characters_is_redacted(password):
     """Clients of databases take it up to an `@`, where a reader of addresses would end at some of these."""
     address = f"postgresql+psycopg://app:{password}@db:5432/shop"
-    for result in (
-        secrets.in_addresses(address),
-        secrets.in_addresses({"sql": [{"url": address}]}),
-        secrets.in_environment({"DB": address}),
-    ):
+    nested = secrets.in_addresses({"sql": [{"url": address}]})
+    for result in (secrets.in_addresses(address), nested, secrets.in_environment({"DB": address})):
         shown = Redactor(values=result).text(f"could not connect: {address}")
         assert password not in shown
         assert "ss" not in shown.partition("app:")[2]
@@ -79,23 +66,19 @@ def test_database_password_with_special_characters_is_redacted(password):
 def test_secrets_in_adapter_options_are_found_at_any_depth():
     options = {
         "headers": {"X-Api-Key": "short-key", "Accept": "application/json", "Cookie": "{{key}}"},
-        "query": {"key": SECRET, "api-version": "2024-02-01-preview"},
+        "query": {"key": SECRET, "api-version": "2024-02-01-preview"}, "password": "open sesame",
         "send": {
-            "body": [{"accessToken": f"Bearer {SECRET}2", "text": "{{message}}", "token": "{{session}}"}]
-        },
+            "body": [{"accessToken": f"Bearer {SECRET}2", "text": "{{message}}", "token": "{{session}}"}]},
         "reply": {"text": "$.answers[0].text", "key": "$.data[0].key1"},
-        "password": "open sesame",
-    }
+    }  # fmt: skip
     assert set(secrets_of(options)) == {"short-key", SECRET, f"Bearer {SECRET}2", f"{SECRET}2"}
-    assert set(secrets_of(None)) == set()
-    assert set(secrets_of({"keyHeader": "x-network-api-key-2f9a1c7e"})) == set()
+    assert set(secrets_of(None)) == set(secrets_of({"keyHeader": "x-network-api-key-2f9a1c7e"})) == set()
 
 
-@each_row(
-    "key",
-    ["none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
-     "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234"],
-)  # fmt: skip
+@each_row("key", [
+    "none", "None", " dummy ", "EMPTY", "null", "no-key", "sk-no-key-required", "not-needed", "lm-studio",
+    "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234",
+])  # fmt: skip
 def test_placeholder_key_is_not_redacted(key):
     """What people write where a server on their own machine wants any key; reports may hold such a word."""
     assert secrets.is_dummy(key)

@@ -17,9 +17,8 @@ from ci_evals.support.redaction import Redactor
 def make_test(*evaluations, **fields):
     evaluations = [{"criterion": "c", **one} for one in evaluations]
     turns = [{"user": "Hi"}, {"assistant": "Hello"}, {"user": "A", "expectation": "B"}, {"user": "auto"}]
-    return Test.model_validate(
-        {"name": "t", "guidelines": "g", "turns": turns, "evaluations": evaluations, **fields}
-    )
+    test = {"name": "t", "guidelines": "g", "turns": turns, "evaluations": evaluations}
+    return Test.model_validate(test | fields)
 
 
 def as_json(value, **options):
@@ -88,14 +87,10 @@ def test_any_value_of_a_condition_survives_every_round_trip(value, other):
 def test_whole_suite_survives_every_round_trip():
     step = {"http": {"method": "POST", "url": "https://shop.example/{{trial}}", "json": {"oneOf": 1}}}
     test = make_test(
-        *EVALUATIONS.values(),
-        userInfo={"one_of": [1]},
-        probes={"order": step},
-        setup=[{"python": "checks:set_up"}],
-        quarantine={"reason": "r", "until": "2099-01-01"},
+        *EVALUATIONS.values(), userInfo={"one_of": [1]}, probes={"order": step}, optimalTools=["a"],
+        setup=[{"python": "checks:set_up"}], quarantine={"reason": "r", "until": "2099-01-01"},
         when={"paths": ["src/**"]},
-        optimalTools=["a"],
-    )
+    )  # fmt: skip
     suite = Suite(name="s", agent_id="a", tests=(test,), setup=[step], adapter_options={"min_x": 1})
     for name, way in ROUND_TRIPS.items():
         assert way(suite) == suite, name

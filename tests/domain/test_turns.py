@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import builders as build
 import pytest
+from each_row import each_row
 
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.transcript import EndState, Integration, Turn, Turns
@@ -17,23 +18,17 @@ NESTED = [[]]
 for _ in range(230):
     NESTED = [NESTED]
 
+EVIDENCE = build.turn(
+    params={"order": 7, "list": [1, None, 0.1]}, integrations=(Integration(code="orders", status=404),),
+    input_tokens=12, trace={"big": 2**70, "small": 1e-9, "empty": {}}, raw=[True, "漢"],
+)  # fmt: skip
 KINDS = {
     "none": (),
     "plain": (build.turn(1), build.turn(2, agent="Done.", workflows=("REFUND",))),
-    "with evidence": (
-        build.turn(
-            1,
-            params={"order": 7, "list": [1, None, 0.1]},
-            integrations=(Integration(code="orders", status=404),),
-            input_tokens=12,
-            trace={"big": 2**70, "small": 1e-9, "empty": {}},
-            raw=[True, "漢"],
-        ),
-    ),
+    "with evidence": (EVIDENCE,),
     "half a surrogate pair": (build.turn(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
     "nested deeply": (build.turn(1, trace=NESTED),),
 }
-each_kind_of_turns = pytest.mark.parametrize("turns", KINDS.values(), ids=KINDS)
 
 
 def through_json(trial: TrialResult) -> TrialResult:
@@ -41,21 +36,15 @@ def through_json(trial: TrialResult) -> TrialResult:
     return dataclass_json.from_value(TrialResult, json.loads(json.dumps(dataclass_json.to_plain(trial))))
 
 
-@each_kind_of_turns
+@each_row("turns", KINDS.values(), ids=KINDS)
 def test_turns_are_equal_after_packing_copying_pickling_and_json(turns: tuple[Turn, ...]):
     made = Turns(turns)
     trial = build.trial_result(turns=turns)
     kept = [
-        made,
-        made.packed(),
-        made.packed().packed(),
-        pickle.loads(pickle.dumps(made.packed())),
-        copy.deepcopy(made.packed()),
-        trial.turns,
-        trial.packed().turns,
-        through_json(trial).turns,
+        made, made.packed(), made.packed().packed(), pickle.loads(pickle.dumps(made.packed())),
+        copy.deepcopy(made.packed()), trial.turns, trial.packed().turns, through_json(trial).turns,
         through_json(trial.packed()).turns,
-    ]
+    ]  # fmt: skip
     for one in kept:
         assert tuple(one) == turns
         assert tuple(reversed(one)) == turns[::-1]
@@ -64,9 +53,13 @@ def test_turns_are_equal_after_packing_copying_pickling_and_json(turns: tuple[Tu
         assert one == made
         assert one != Turns([*turns, build.turn(9)])
     assert through_json(trial) == trial == trial.packed()
+    louder = made.packed().changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
+    assert [turn.user for turn in louder] == ["HELP"] * len(turns)
+    assert louder.packed() is louder
+    assert tuple(made.packed()) == turns
 
 
-@each_kind_of_turns
+@each_row("turns", KINDS.values(), ids=KINDS)
 def test_removing_traces_keeps_all_other_turn_data(turns: tuple[Turn, ...]):
     odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
     turns = (*turns, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
@@ -77,35 +70,20 @@ def test_removing_traces_keeps_all_other_turn_data(turns: tuple[Turn, ...]):
     assert [*Turns(turns).said()] == [*Turns(turns).packed().said()] == words
 
 
-def test_packed_turns_compare_by_content_and_never_equal_tuples():
+def test_packed_turns_compare_by_content_and_count_tokens_of_replies_that_report_them():
     turns = KINDS["plain"]
     assert Turns(turns).packed() != Turns([turns[0], build.turn(2)])
     assert Turns(turns) != turns
     assert repr(Turns(turns).packed()) == f"Turns({list(turns)!r})"
-
-
-def test_turn_tokens_include_only_replies_that_report_tokens():
     turns = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
     assert Turns(turns).packed().tokens == ((3, None), (None, 0))
 
 
-@each_kind_of_turns
-def test_changing_packed_turns_returns_packed_copy(turns):
-    packed = Turns(turns).packed()
-    louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
-    assert [turn.user for turn in louder] == ["HELP"] * len(turns)
-    assert louder.packed() is louder
-    assert tuple(packed) == turns
-
-
-def test_packed_trial_keeps_all_its_data():
+def test_packed_trial_keeps_all_its_data_and_an_invalid_turn_in_a_file_is_refused():
     trial = build.trial_result(attempts=(Attempt(status=EndState.FAILED, error="x"),))
     assert dataclass_json.to_value(trial.packed()) == dataclass_json.to_value(trial)
     copied = replace(trial.packed(), index=7)
     assert dataclass_json.to_value(copied) == dataclass_json.to_value(trial) | {"index": 7}
-
-
-def test_invalid_turn_in_a_file_is_refused_with_its_path():
     data = dataclass_json.to_value(build.trial_result())
     data["turns"][0]["latencySeconds"] = -1
     with pytest.raises(ValueError, match=r"turns\.0\.latencySeconds"):
