@@ -14,12 +14,10 @@ from ci_evals.adapters.transport import addresses, http_client, rate_limiter
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.payload import AnswerTooLargeError
 
-VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
 
@@ -120,10 +118,8 @@ async def test_unknown_content_encoding_and_charset_of_the_server_are_ignored():
     async with world.raw_server(answer) as (url, _):
         assert (await get(url)).content == b"Hi"
     for charset in ("hex", "zlib", "punycode", "utf-16", "nonsense"):
-        response = await get_through_client(
-            Response("caf\xe9", content_type=f"text/plain; charset={charset}")
-        )
-        assert response.text == "caf\xe9", charset
+        answer = Response("caf\xe9", content_type=f"text/plain; charset={charset}")
+        assert (await get_through_client(answer)).text == "caf\xe9", charset
 
 
 async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_server):

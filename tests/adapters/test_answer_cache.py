@@ -220,7 +220,7 @@ VOID = answer("pass", "Nobody said this")
 
 
 def judge_trial(folder, llm, sample_id="1", votes=1):
-    """The outcome and cause of a verdict on a small conversation, and what it took."""
+    """The outcome of a verdict on a small conversation, and what it took."""
     test = make_plan({"name": "t", "guidelines": "g", "maxTurns": 1, "evaluations": [{"criterion": "c"}]})
     suite = test.suites[0].suite
     transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
@@ -228,21 +228,21 @@ def judge_trial(folder, llm, sample_id="1", votes=1):
     judge = Judge([meter], Redactor(), votes=votes, sample_id=sample_id)
     context = judge.context(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
     verdict = asyncio.run(context.decide(suite.tests[0].evaluations[0]))
-    return verdict.outcome, verdict.cause, meter.usage
+    return verdict.outcome, meter.usage
 
 
 @pytest.mark.parametrize("first", ["no JSON", VOID, CANNOT, LLMAnswerError("refuses")], ids=str)
 def test_undecided_or_invalid_answer_is_not_cached(tmp_path, first):
     judge_trial(tmp_path, ScriptedLLM([first]))
-    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([PASS]))
+    outcome, usage = judge_trial(tmp_path, ScriptedLLM([PASS]))
     assert (outcome, usage.cached) == ("passed", 0)
-    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    outcome, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached, usage.cost_usd) == ("passed", 1, 1, 0.0)
 
 
 def test_retry_after_void_answer_is_cached_separately(tmp_path):
     judge_trial(tmp_path, ScriptedLLM([VOID, FAIL]))
-    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))
+    outcome, usage = judge_trial(tmp_path, ScriptedLLM([VOID]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
@@ -250,11 +250,11 @@ def test_forged_cache_entry_is_ignored_and_a_signed_one_checked_again(tmp_path):
     judge_trial(tmp_path, ScriptedLLM([FAIL]))
     (file,) = tmp_path.rglob("*.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))
-    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    outcome, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 1, 0)
     # One that says nothing of the conversation is asked again.
     open_cache(tmp_path).keep(file.stem, "scripted-model", VOID)
-    outcome, _, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
+    outcome, usage = judge_trial(tmp_path, ScriptedLLM([FAIL]))
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
@@ -266,4 +266,4 @@ def test_trials_and_votes_have_separate_cache_entries(tmp_path):
     judge_trial(tmp_path, votes, sample_id="3", votes=3)
     assert len(votes.prompts) == 3
     again = judge_trial(tmp_path, ScriptedLLM([PASS]), sample_id="3", votes=3)
-    assert (again[0], again[2].cached) == ("failed", 3)
+    assert (again[0], again[1].cached) == ("failed", 3)

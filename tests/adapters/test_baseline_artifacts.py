@@ -11,6 +11,7 @@ from github_api import FORK, FORK_ID, REPOSITORY, Answer, GitHubApi, zip_of
 from hubs import hub_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from json_values import json_values
 from property_examples import examples
 
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, find
@@ -132,8 +133,7 @@ def test_baseline_search_reads_at_most_500_artifacts(api):
 
     api.add_run(BASE, artifact("base"))
     add_others(130)
-    assert found_run(api) == "base"
-    assert len(api.requests_to("/actions/artifacts$")) == 2
+    assert (found_run(api), len(api.requests_to("/actions/artifacts$"))) == ("base", 2)
     add_others(371)
     assert note(api).startswith("no baseline: none of the newest 500 artifacts ")
     assert len(api.requests_to("/actions/artifacts$")) == 2 + 5
@@ -172,8 +172,7 @@ def test_push_and_schedule_use_previous_run_of_the_branch_as_baseline(api):
     """There is no merge to be looked up; of a new branch, the newest run serves."""
     api.add_run(LINE[3], artifact("before"))
     api.add_run(LINE[5], artifact("after"))
-    assert found_run(api, event("push", "main", LINE[3])) == "before"
-    assert len(api.requests) == 4
+    assert (found_run(api, event("push", "main", LINE[3])), len(api.requests)) == ("before", 4)
     api.add_run(LINE[2], artifact("there"), head_branch="topic")
     line = f"the baseline is commit {LINE[2][:7]} of topic, the newest run of topic"
     assert note(api, event("push", "topic", None)) == line
@@ -349,15 +348,13 @@ def test_at_most_ten_runs_are_checked_for_trust(api):
     """Forks and expired artifacts use up nothing: the list alone shows that they do not serve."""
     for _ in range(12):
         api.add_run(BASE, artifact("planted"), event="issue_comment")
-    assert find_baseline(api) == ONLY_OTHERS
-    assert len(api.requests_to("/actions/runs/")) == 10
+    assert (find_baseline(api), len(api.requests_to("/actions/runs/"))) == (ONLY_OTHERS, 10)
     api.artifacts.clear()
     api.add_run(LINE[5], artifact("honest"))
     for _ in range(12):
         api.add_run(BASE, artifact("forked"), event="pull_request", **FORKED)
         api.add_run(BASE, artifact("old"), expired=True)
-    assert found_run(api) == "honest"
-    assert len(api.requests_to("/actions/runs/")) == 10 + 1
+    assert (found_run(api), len(api.requests_to("/actions/runs/"))) == ("honest", 10 + 1)
 
 
 def test_missing_baseline_is_explained(api):
@@ -449,11 +446,7 @@ def test_event_without_a_base_needs_a_named_branch(api):
     assert found_run(api, nowhere, branch="main") == "main"
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)
+JSON = json_values()
 
 
 @st.composite

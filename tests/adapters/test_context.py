@@ -9,6 +9,7 @@ from each_row import each_row
 from github_api import FORK, REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from ci_evals.adapters.github import context
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, GitHubEvent, WorkflowRun
@@ -49,13 +50,9 @@ class Case:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return {
-        "GITHUB_REPOSITORY": REPOSITORY,
-        "GITHUB_RUN_ID": str(THIS.id),
-        "GITHUB_RUN_ATTEMPT": str(THIS.attempt),
-        "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_API_URL": "https://api.github.com",
-    } | more
+    run = {"GITHUB_RUN_ID": str(THIS.id), "GITHUB_RUN_ATTEMPT": str(THIS.attempt)}
+    urls = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_API_URL": "https://api.github.com"}
+    return {"GITHUB_REPOSITORY": REPOSITORY} | run | urls | more
 
 
 PULL = {"of_pull_request": True, "compared": True}
@@ -139,11 +136,7 @@ def test_invalid_run_id_is_ignored(value):
     assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": value}, {}).run == WorkflowRun(7, 1)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
+JSON = json_values()
 NAMES = PULL_REQUEST_EVENTS | {"", "push", "workflow_run", "issue_comment", "merge_group", "schedule", "new"}
 REFS = ("", "refs/heads/", "refs/heads/\udcff", "refs/pull/0/merge", f"refs/pull/{'9' * 5000}/merge")
 

@@ -44,8 +44,7 @@ def test_file_written_in_parts_is_replaced_only_after_last_part(tmp_path):
             yield part
 
     files.write(path, parts())
-    assert seen == ["old"] * 3
-    assert read_all(tmp_path) == {"_results.json": '{"a": 1}\n'}
+    assert (seen, read_all(tmp_path)) == (["old"] * 3, {"_results.json": '{"a": 1}\n'})
 
 
 @each_row("end", [RuntimeError, KeyboardInterrupt])
@@ -110,7 +109,7 @@ def test_error_names_path_blocked_by_existing_file_or_folder_and_no_file_is_left
     assert read_all(tmp_path) == {"taken": "I am a file"}
 
 
-def test_written_files_belong_to_the_owner_of_the_workspace(tmp_path):
+def test_written_files_belong_to_owner_of_workspace_and_are_readable_by_others(tmp_path):
     """In a container; else the next checkout on the same machine cannot clean them away."""
     # Only root, as in a container, may give files away; for others the owner is who runs the tests.
     owner = (1234, 1235) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
@@ -121,10 +120,7 @@ def test_written_files_belong_to_the_owner_of_the_workspace(tmp_path):
     for path in (workspace / "results").rglob("*"):
         assert (path.stat().st_uid, path.stat().st_gid) == owner
     assert (workspace / "results").stat().st_uid == owner[0]
-
-
-def test_written_files_are_readable_by_others(tmp_path):
-    """A temporary file's private mode would keep the upload step from reading reports."""
+    # A temporary file's private mode would keep the upload step from reading reports.
     umask = os.umask(0o022)
     try:
         files.write(tmp_path / "x", "x")

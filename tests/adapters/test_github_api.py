@@ -49,13 +49,18 @@ async def request_error(hub: GitHub, method: str = "GET") -> GitHubError:
     return caught.value
 
 
-async def test_request_has_token_user_agent_and_api_version(api, hub):
-    """GitHub refuses requests without a user agent, and changes its answers between versions."""
-    await list_items(hub)
+async def test_request_has_trimmed_token_user_agent_and_api_version(api, sleeps):
+    """GitHub refuses requests without a user agent, and changes its answers between versions.
+
+    Secrets are often pasted with a line end; nobody's user is behind an app's token.
+    """
+    assert await list_items(GitHub(api.url, f" {TOKEN}\n", sleep=sleeps)) == []
     (request,) = api.requests
     names = ("authorization", "accept", "user-agent", "x-github-api-version")
     expected = [f"Bearer {TOKEN}", "application/vnd.github+json", "ci-evals", "2022-11-28"]
     assert [request.headers[name] for name in names] == expected
+    for token, app in ((TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)):
+        assert GitHub("https://api.github.com", token).of_app is app
 
 
 @pytest.mark.parametrize(("comments", "pages"), [(0, 1), (99, 1), (100, 1), (101, 2), (250, 3)])
@@ -140,13 +145,12 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
     (400, {"message": 7}, ""),
     (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
 ])  # fmt: skip
-async def test_error_names_missing_permission_only_if_it_is_a_possible_cause(
+async def test_error_names_missing_permission_only_as_a_possible_cause(
     api, hub, sleeps, status, body, expected
 ):
     api.fail("POST", Answer(status, body))
     error = await request_error(hub, "POST")
-    assert str(error) == f"GitHub answered {status}{expected}"
-    assert error.status == status
+    assert (str(error), error.status) == (f"GitHub answered {status}{expected}", status)
     assert (len(api.requests), sleeps) == (1, [])
 
 
@@ -166,8 +170,7 @@ async def test_request_is_repeated_after_short_rate_limit(api, hub, sleeps, answ
     """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
     api.fail(method, answer)
     await send(hub, method)
-    assert sleeps == [wait]
-    assert len(api.requests_to(method)) == 2
+    assert (sleeps, len(api.requests_to(method))) == ([wait], 2)
     assert len(api.comments.get(7, [])) == (method == "POST")
 
 
@@ -184,16 +187,14 @@ async def test_long_rate_limit_is_reported_without_waiting(api, hub, sleeps, ans
     """A report is not worth an hour of a job: it says when there is room again."""
     api.fail("GET", answer)
     error = await request_error(hub)
-    assert str(error) == expected
-    assert error.status == answer.status
+    assert (str(error), error.status) == (expected, answer.status)
     assert sleeps == []
 
 
 async def test_total_of_waits_for_rate_limits_and_failed_connections_is_limited(api, hub, sleeps):
     """Requests that are each limited for half a minute cost a minute, not half of one each."""
     api.fail("GET", *[limited(429, retry_after="25")] * 9)
-    assert (await request_error(hub)).status == 429
-    assert sleeps == [25, 25]
+    assert ((await request_error(hub)).status, sleeps) == (429, [25, 25])
     assert str(await request_error(hub)).endswith("the rate limit is used up until 09:30:25 UTC")
     assert sum(sleeps) <= PATIENCE_SECONDS
     api.faults.clear()
@@ -236,8 +237,7 @@ async def test_lasting_server_error_or_unreachable_host_is_reported_after_three_
     for method in ("GET", "PATCH", "DELETE"):
         api.requests.clear()
         api.fail(method, *[SERVER_ERROR] * 3)
-        assert (await request_error(hub, method)).status == 502
-        assert len(api.requests) == 3
+        assert ((await request_error(hub, method)).status, len(api.requests)) == (502, 3)
     sleeps.clear()
     error = await request_error(GitHub("http://127.0.0.1:9", TOKEN, sleep=sleeps))
     assert str(error) == "GitHub at 127.0.0.1:9 cannot be reached (ConnectError)"
@@ -268,7 +268,7 @@ async def test_redirect_to_another_host_or_without_end_is_rejected(api, hub, loc
     assert str(await request_error(hub)) == expected.format(host=api.url.removeprefix("http://"))
 
 
-async def test_unsendable_token_or_invalid_address_is_rejected_without_showing_the_token(api):
+async def test_unsendable_token_address_or_proxy_is_rejected_without_showing_secrets(api, monkeypatch):
     """The address comes from the environment, which may be anybody's outside of Actions."""
     for token in ("", " \n"):
         assert str(await request_error(GitHub(api.url, token))) == "GITHUB_TOKEN is not set"
@@ -278,17 +278,7 @@ async def test_unsendable_token_or_invalid_address_is_rejected_without_showing_t
     assert api.requests == []
     for url in ("", "api.github.com", "ftp://github.example", "http://[::1", "https://a:99999"):
         assert str(await request_error(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
-
-
-async def test_token_is_trimmed_and_its_kind_recognized(api, sleeps):
-    """Secrets are often pasted with a line end; nobody's user is behind an app's token."""
-    assert await list_items(GitHub(api.url, f" {TOKEN}\n", sleep=sleeps)) == []
-    for token, app in ((TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)):
-        assert GitHub("https://api.github.com", token).of_app is app
-
-
-async def test_unsupported_proxy_is_reported_without_its_password(monkeypatch):
-    """As an error of GitHub's: it ends no run."""
+    # A proxy's is an error of GitHub's too: it ends no run.
     monkeypatch.setenv("HTTPS_PROXY", "socks5://user:s3cret@proxy.example")
     monkeypatch.setenv("NO_PROXY", "")
     error = await request_error(GitHub("https://api.github.example", TOKEN))

@@ -7,6 +7,7 @@ import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
@@ -28,11 +29,7 @@ def test_non_json_values_are_replaced_and_deep_nesting_is_truncated():
 
 
 texts = st.text('a\\"[{,ud8\ud83d\ude00\u200bé')
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
-    max_leaves=6,
-)
+values = json_values(st.none() | st.booleans() | st.integers() | st.floats() | texts, keys=texts)
 
 
 @given(values, st.booleans(), st.sampled_from([0, 1, payload.MAX_DEPTH - 2, payload.MAX_DEPTH]))
@@ -104,7 +101,7 @@ def test_long_error_body_is_truncated_in_linear_time(body):
     assert len(payload.error_detail(b"word " * 10_000, NOTHING)) <= payload.MAX_EXCERPT
 
 
-@pytest.mark.parametrize("body", [
+@each_row("body", [
     '{"detail": "' + "x" * 290 + 's3cret-value-1234"}',
     '{"detail": "' + "x" * 290 + '\\u00733cret-value-1234"}',
     "x" * 290 + "s3cret-value-1234",

@@ -6,6 +6,7 @@ import pytest
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.python.loading import agent_of
@@ -44,7 +45,7 @@ def test_plain_text_reply_and_reply_with_all_fields_are_read():
     assert plain_reply.read({"text": "x", "error": ""}, 0).error_response is False
 
 
-@pytest.mark.parametrize(("key", "call"), [
+@each_row(("key", "call"), [
     ("toolCalls", {"name": "refund", "arguments": {"amount": 42}}),
     ("tool_calls", {"function": {"name": "refund", "arguments": '{"amount": 42}'}}),
     ("tool_calls", {"name": "refund", "args": {"amount": 42}}),
@@ -94,12 +95,7 @@ async def test_secret_at_truncation_point_of_reply_error_is_fully_masked():
         assert len(str(caught.value)) < 400
 
 
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(plain_reply.KEYS) | st.text(), inner),
-    )
-)
+@given(json_values(keys=st.sampled_from(plain_reply.KEYS) | st.text()))
 def test_arbitrary_json_is_read_as_reply_or_raises_value_error(value):
     with suppress(ValueError):
         assert isinstance(plain_reply.read(value, 0), Reply)

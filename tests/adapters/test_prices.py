@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from each_row import each_row
 
 from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
@@ -71,7 +72,7 @@ def test_price_file_replaces_the_bundled_table(tmp_path):
     assert prices.read(write_prices(tmp_path, text, "p.json")).as_of is None
 
 
-@pytest.mark.parametrize(("text", "output"), [
+@each_row(("text", "output"), [
     ("models: {m: {input: -1, output: 2}}", ":1:21: models.m.input: should be greater than or equal"),
     ("models:\n  m: {input: a, output: 2}", ':2:14: models.m.input: should be a valid number, found "a"'),
     ("models:\n  m: {input: 1}", "2:6: models.m.output: is missing"),

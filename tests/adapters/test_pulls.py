@@ -1,14 +1,16 @@
-"""Which pull requests a run belongs to."""
+"""Which pull requests a run belongs to, and the files that changed in a comparison of commits."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from github_api import FORK, REPOSITORY, Answer, GitHubApi
+from each_row import each_row
+from github_api import FORK, HANG_UP, REPOSITORY, Answer, GitHubApi
 from hubs import hub_of
 
 from ci_evals.adapters.github import context, pulls
+from ci_evals.adapters.github.changes import changed_files
 from ci_evals.adapters.github.context import Base, Commit, GitHubEvent
 from ci_evals.domain.errors import GitHubError
 
@@ -212,3 +214,34 @@ async def test_malformed_pull_request_in_the_list_is_skipped(api):
     for odd in (None, 7, {}, *MALFORMED, OPEN | {"number": "1", "base": OURS}):
         api.fail("/pulls", Answer(200, [odd, right]))
         assert await pull_numbers(api, after_run_of()) == (2,), odd
+
+
+async def compare(api, base="origin/main"):
+    async with hub_of(api) as hub:
+        return await changed_files(hub, REPOSITORY, base, "d" * 40)
+
+
+async def test_changed_files_include_old_paths_of_renamed_ones(api):
+    renamed = {"filename": "new.md", "previous_filename": "old.md"}
+    api.changes["main", "d" * 40] = [{"filename": "src/a.py"}, renamed]
+    assert await compare(api) == {"src/a.py", "new.md", "old.md"}
+    api.changes["topic/1", "d" * 40] = []
+    assert await compare(api, "topic/1") == set()
+
+
+REFUSED = (401, 403, 404, 409, 422, 500, 503)
+
+
+@each_row(("answer", "why"), [
+    *((Answer(status, {"message": "No"}), f"GitHub answered {status}") for status in REFUSED),
+    (Answer(200, {"files": [{"filename": str(n)} for n in range(300)]}), "300 changed files"),
+    (Answer(200, {"files": [{}]}), "a changed file without its name"),
+    (Answer(200, []), "GitHub lists no files"),
+    (Answer(200, raw=b"<html>"), "JSON"),
+    (HANG_UP, "cannot be reached"),
+])  # fmt: skip
+async def test_incomplete_or_refused_comparison_is_an_error(api, answer, why):
+    api.faults.clear()
+    api.fail("/compare/", *[answer] * 9)
+    with pytest.raises(GitHubError, match=why):
+        await compare(api)

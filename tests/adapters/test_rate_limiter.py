@@ -48,9 +48,7 @@ def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
     return cycle(limiters)
 
 
-def run_clients(
-    loop: "_Loop", limiters: Iterator[RateLimiter], attempt: Any, clients: int, calls: int
-) -> None:
+def run_clients(loop: "_Loop", limiters: Iterator[RateLimiter], attempt: Any, clients: int, calls: int):
     """Let clients call at the same time, each by one limiter and one call after the other."""
 
     async def client() -> None:
@@ -68,11 +66,18 @@ class PendingCalls:
     """Calls that end when a test ends them, in the order in which they went out."""
 
     def __init__(self, limiter: RateLimiter) -> None:
-        self.limiter = limiter
-        self.sent: list[str] = []
+        self.limiter, self.sent = limiter, list[str]()
+        self.calls: list[asyncio.Task[Answer]] = []
         self._open: dict[str, asyncio.Future[Answer]] = {}
 
-    def call(self, name: str) -> "asyncio.Task[Answer]":
+    async def start(self, count: int) -> "PendingCalls":
+        """Make calls, named by letters."""
+        for number in range(count):
+            self.call(chr(ord("a") + number))
+        await let_tasks_run()
+        return self
+
+    def call(self, name: str) -> None:
         async def attempt(_: int) -> Answer:
             self.sent.append(name)
             self._open[name] = asyncio.get_running_loop().create_future()
@@ -81,7 +86,7 @@ class PendingCalls:
             finally:
                 del self._open[name]
 
-        return asyncio.create_task(self.limiter.send(attempt))
+        self.calls.append(asyncio.create_task(self.limiter.send(attempt)))
 
     @property
     def under_way(self) -> list[str]:
@@ -96,119 +101,107 @@ class PendingCalls:
                 self._open[name].set_result(Answer())
         await let_tasks_run()
 
+    async def finish(self) -> None:
+        """End all other calls without a failure."""
+        while self.under_way:
+            await self.ends(*self.under_way)
+        await asyncio.gather(*self.calls)
+
 
 async def let_tasks_run() -> None:
     for _ in range(60):
         await asyncio.sleep(0)
 
 
-async def start_more(wire: PendingCalls, count: int) -> list["asyncio.Task[Answer]"]:
-    """Make calls, named by letters."""
-    calls = [wire.call(chr(ord("a") + number)) for number in range(count)]
-    await let_tasks_run()
-    return calls
-
-
-async def start_calls(limiter: RateLimiter, count: int) -> tuple[PendingCalls, list["asyncio.Task[Answer]"]]:
-    """Make the first calls that go through a limiter."""
-    wire = PendingCalls(limiter)
-    return wire, await start_more(wire, count)
-
-
-async def finish_all(wire: PendingCalls, calls: list["asyncio.Task[Answer]"]) -> None:
-    """End all other calls without a failure."""
-    while wire.under_way:
-        await wire.ends(*wire.under_way)
-    await asyncio.gather(*calls)
-
-
 async def test_only_configured_maximum_limits_calls_before_first_refusal():
-    wire, calls = await start_calls(world.limiter(), 26)
+    wire = await PendingCalls(world.limiter()).start(26)
     assert len(wire.under_way) == 26
-    await finish_all(wire, calls)
+    await wire.finish()
     assert (wire.limiter.at_a_time, wire.limiter.note("it")) == (None, None)
-    wire, calls = await start_calls(world.limiter(most=2), 4)
+    wire = await PendingCalls(world.limiter(most=2)).start(4)
     assert wire.under_way == ["a", "b"]
     await wire.ends("b")
     assert wire.under_way == ["a", "c"]
-    await finish_all(wire, calls)
+    await wire.finish()
     assert wire.sent == ["a", "b", "c", "d"]
 
 
 async def test_rare_rate_limit_refusals_delay_only_the_refused_calls():
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(), 26)
+    wire = await PendingCalls(time.limiter()).start(26)
     await wire.ends("a", failure=limited())
     await wire.ends("b", failure=limited(7))
     assert (wire.limiter.at_a_time, time.sleepers) == (None, [0.25, pytest.approx(7.35)])
-    calls.append(wire.call("more"))
+    wire.call("more")
     await let_tasks_run()
     assert len(wire.under_way) == 25
     await time.passes(1)
     assert wire.sent[26:] == ["more", "a"]
     await time.passes(7)
     assert wire.sent[28:] == ["b"]
-    await finish_all(wire, calls)
+    await wire.finish()
     assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in total"
     # Even if so few calls are under way that one of them is more than a tenth.
     wire = PendingCalls(world.limiter())
     for _ in range(24):
-        await finish_all(wire, await start_more(wire, 1))
-    calls = await start_more(wire, 3)
+        await wire.start(1)
+        await wire.finish()
+    await wire.start(3)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time is None
     await wire.ends("a", failure=limited())
     assert wire.limiter.at_a_time == 2
-    await finish_all(wire, calls)
+    await wire.finish()
 
 
 async def test_refusals_lower_the_limit_by_one_and_requested_waits_halve_it():
     """But at most by half until calls that were sent later have ended."""
-    wire, calls = await start_calls(world.limiter(), 8)
+    wire = await PendingCalls(world.limiter()).start(8)
     await wire.ends("a", "b", "c", failure=limited())
     assert wire.limiter.at_a_time == 5
     await wire.ends("d", "e", "f", "g", failure=limited())
     assert wire.limiter.at_a_time == 4
     await wire.ends("a", failure=limited())
     assert wire.limiter.at_a_time == 3
-    await finish_all(wire, calls)
+    await wire.finish()
     note = wire.limiter.note("the agent")
     assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
-    wire, calls = await start_calls(world.limiter(), 8)
+    wire = await PendingCalls(world.limiter()).start(8)
     await wire.ends("a", "b", "c", failure=limited(1))
     assert wire.limiter.at_a_time == 4
     await wire.ends("d", "e", "f", "g", "h")
     assert wire.under_way == ["a", "b", "c"]
     await wire.ends("a", failure=limited(1))
     assert wire.limiter.at_a_time == 2
-    await finish_all(wire, calls)
+    await wire.finish()
     # An overloaded agent may have received the message; fewer of the next ones go out at once.
-    wire, calls = await start_calls(world.limiter(), 8)
+    wire = await PendingCalls(world.limiter()).start(8)
     await wire.ends("a", failure=RetryableError(Failed("overloaded"), 529, repeatable=False))
     with pytest.raises(Failed, match="overloaded"):
-        await calls.pop(0)
+        await wire.calls.pop(0)
     assert (wire.limiter.at_a_time, wire.sent.count("a")) == (7, 1)
-    await finish_all(wire, calls)
+    await wire.finish()
 
 
 async def test_eight_successes_raise_concurrency_limit_by_one():
-    wire, calls = await start_calls(world.limiter(), 6)
+    wire = await PendingCalls(world.limiter()).start(6)
     await wire.ends("f", failure=limited(1))
     assert wire.limiter.at_a_time == 3
-    calls += [wire.call(f"more {number}") for number in range(40)]
+    for number in range(40):
+        wire.call(f"more {number}")
     await let_tasks_run()
     seen = []
     while len(wire.under_way) < 10:
         seen.append(len(wire.under_way))
         await wire.ends(wire.under_way[0])
     assert seen == [5, 4, *[3] * 6, *[4] * 8, *[5] * 8]
-    await finish_all(wire, calls)
+    await wire.finish()
     assert wire.limiter.at_a_time is None
 
 
 async def test_all_calls_wait_twice_as_long_each_time_or_for_the_longest_requested_wait():
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(), 2)
+    wire = await PendingCalls(time.limiter()).start(2)
     await wire.ends("a", "b", failure=limited())
     assert (wire.limiter.at_a_time, time.sleepers) == (1, [0.25, 0.25])
     waits = []
@@ -220,25 +213,25 @@ async def test_all_calls_wait_twice_as_long_each_time_or_for_the_longest_request
     await time.passes(4)
     await wire.ends("a")
     await time.passes(1)
-    await finish_all(wire, calls)
+    await wire.finish()
     # Later calls wait too; and the refused one goes out first, since it was made first.
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(), 2)
+    wire = await PendingCalls(time.limiter()).start(2)
     await wire.ends("a", failure=limited(7))
     assert time.sleepers == [pytest.approx(7.35)]
-    calls.append(wire.call("c"))
+    wire.call("c")
     await wire.ends("b")
     assert wire.sent == ["a", "b"]
     await time.passes(7)
     assert wire.sent == ["a", "b"]
     await time.passes(1)
     assert wire.sent == ["a", "b", "a"]
-    await finish_all(wire, calls)
+    await wire.finish()
     assert wire.sent == ["a", "b", "a", "c"]
     note = wire.limiter.note("it")
     assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(), 3)
+    wire = await PendingCalls(time.limiter()).start(3)
     await wire.ends("a", failure=limited(10))
     await wire.ends("b", failure=limited(20))
     await wire.ends("c", failure=limited(1))
@@ -246,24 +239,25 @@ async def test_all_calls_wait_twice_as_long_each_time_or_for_the_longest_request
     assert len(wire.sent) == 3
     await time.passes(10)
     assert wire.sent[3:] == ["a"]
-    await finish_all(wire, calls)
+    await wire.finish()
 
 
 async def test_calls_under_a_lowered_limit_are_spread_evenly():
     """Four at a time that take two seconds each: one every half second, no burst after the wait."""
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(), 8)
+    wire = await PendingCalls(time.limiter()).start(8)
     await time.passes(2)
     await wire.ends("a", failure=limited(1))
     await wire.ends("b", "c", "d", "e", "f", "g", "h")
-    calls += [wire.call(f"more {number}") for number in range(4)]
+    for number in range(4):
+        wire.call(f"more {number}")
     await let_tasks_run()
     seen = []
     for _ in range(6):
         await time.passes(0.5)
         seen.append(len(wire.under_way))
     assert seen == [0, 0, 2, 3, 4, 4]
-    while not all(call.done() for call in calls):
+    while not all(call.done() for call in wire.calls):
         await wire.ends(*wire.under_way)
         await time.passes(1)
 
@@ -296,21 +290,21 @@ async def test_rate_limits_and_server_errors_have_separate_retry_budgets():
 
 async def test_cancelled_calls_release_the_queue():
     time = ManualClock()
-    wire, calls = await start_calls(time.limiter(max_concurrent=2), 8)
+    wire = await PendingCalls(time.limiter(max_concurrent=2)).start(8)
     for name in "cdb":  # first in line, then the next first, then one under way
-        calls[ord(name) - ord("a")].cancel()
+        wire.calls[ord(name) - ord("a")].cancel()
         await let_tasks_run()
     assert wire.under_way == ["a", "e"]
     await wire.ends("a", failure=limited(9))
     await wire.ends("e")
-    calls[0].cancel()
+    wire.calls[0].cancel()
     await let_tasks_run()
     await time.passes(10)
     assert wire.under_way == ["f"]
     while wire.under_way:
         await wire.ends(*wire.under_way)
         await time.passes(1)
-    assert [call.cancelled() for call in calls] == [True, True, True, True, False, False, False, False]
+    assert [call.cancelled() for call in wire.calls] == [True, True, True, True, False, False, False, False]
 
 
 def test_limiter_can_be_used_in_several_event_loops():
@@ -318,19 +312,21 @@ def test_limiter_can_be_used_in_several_event_loops():
 
     async def interrupted():
         wire = PendingCalls(limiter)
-        await start_more(wire, 5)
+        await wire.start(5)
         await wire.ends("a", failure=limited(3))
 
     async def complete():
         wire = PendingCalls(limiter)
-        await finish_all(wire, await start_more(wire, 5))
+        await wire.start(5)
+        await wire.finish()
         return wire.sent
 
     asyncio.run(interrupted())
     assert [len(asyncio.run(complete())) for _ in range(2)] == [5, 5]
 
 
-FATES = ["ok", "ok", "ok", "limited", "requested", "broken", "last", "cancel"]
+LAST = Answer(httpx2.Headers({"RateLimit-Remaining": "0", "RateLimit-Reset": "9"}))
+FATES = [*[Answer()] * 3, LAST, limited(), limited(5), BROKEN, asyncio.CancelledError()]
 
 
 @given(st.lists(st.sampled_from(FATES), max_size=60), st.integers(1, 12), st.sampled_from([None, 1, 3]))
@@ -344,19 +340,10 @@ def test_rate_limiter_loses_no_call_and_never_exceeds_its_maximum(fates, paralle
         assert limiter.at_a_time is None or most is None or under_way <= most
         try:
             await asyncio.sleep(0)
-            match next(left, "ok"):
-                case "limited":
-                    raise limited()
-                case "requested":
-                    raise limited(5)
-                case "broken":
-                    raise BROKEN
-                case "last":
-                    return Answer(httpx2.Headers({"RateLimit-Remaining": "0", "RateLimit-Reset": "9"}))
-                case "cancel":
-                    raise asyncio.CancelledError
-                case _:
-                    return Answer()
+            fate = next(left, Answer())
+            if isinstance(fate, BaseException):
+                raise fate
+            return fate
         finally:
             under_way -= 1
 

@@ -42,14 +42,13 @@ OPENAI = {
     "x-ratelimit-reset-requests": "12ms", "x-ratelimit-reset-tokens": "9ms",
 }  # fmt: skip
 ANTHROPIC = {
-    "anthropic-ratelimit-requests-limit": "50",
-    "anthropic-ratelimit-requests-remaining": "0",
+    "anthropic-ratelimit-requests-limit": "50", "anthropic-ratelimit-requests-remaining": "0",
     "anthropic-ratelimit-requests-reset": "2026-11-21T09:30:03Z",
     "anthropic-ratelimit-input-tokens-remaining": "0",
     "anthropic-ratelimit-input-tokens-reset": "2026-11-21T09:30:41Z",
     "anthropic-ratelimit-output-tokens-remaining": "8000",
     "anthropic-ratelimit-output-tokens-reset": "2026-11-21T09:31:00Z",
-}
+}  # fmt: skip
 
 
 @each_row(("headers", "expected"), [
@@ -97,12 +96,9 @@ DATES = st.tuples(
 ZONES = st.integers(-1439, 1439).map(lambda m: timezone(timedelta(minutes=m)))
 TIMES = st.datetimes(timezones=ZONES).map(str)
 VALUES = st.one_of(
-    st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=40),
-    st.sampled_from(["0", "nan", "-1", "9" * 400]),
-    st.from_regex(r"[0-9.hms;,=rtµ ]{0,70}", fullmatch=True),
-    DATES,
-    TIMES,
-)
+    st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=40), DATES, TIMES,
+    st.sampled_from(["0", "nan", "-1", "9" * 400]), st.from_regex(r"[0-9.hms;,=rtµ ]{0,70}", fullmatch=True),
+)  # fmt: skip
 
 
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=6))
@@ -182,9 +178,7 @@ def test_only_status_401_rejects_previously_accepted_key(status, body, at_first,
     (400, True, False, False, False),
     (404, False, False, False, False),
 ])  # fmt: skip
-def test_message_is_resent_only_if_its_status_proves_it_was_not_received(
-    status, value, message, other, limits
-):
+def test_message_is_resent_only_if_status_proves_it_was_not_received(status, value, message, other, limits):
     """The agent may have acted on one that failed otherwise. Limits deserve more patience than faults."""
     assert retry.may_resend(status, idempotent=False, wait_requested=value) is message
     assert retry.may_resend(status, idempotent=True, wait_requested=value) is other

@@ -79,7 +79,7 @@ async def failure(llm: LLM, prompt: Prompt = PLAIN) -> LLMError:
     return caught.value
 
 
-async def test_prompt_is_sent_with_its_schema_and_without_temperature(make, models):
+async def test_prompt_is_sent_as_utf_8_with_its_schema_and_without_temperature(make, models):
     models.answer = lambda asked: "I want a refund."
     assert await ask(make()) == Completion("I want a refund.", input_tokens=21, output_tokens=5)
     (asked,) = models.asked
@@ -96,6 +96,8 @@ async def test_prompt_is_sent_with_its_schema_and_without_temperature(make, mode
         assert asked.body["response_format"] == {"type": "json_schema", "json_schema": expected}
     else:
         assert asked.body["output_config"] == {"format": {"type": "json_schema", "schema": SCHEMA}}
+    models.answer = lambda asked: f"{asked.text} \ud800"
+    assert (await ask(make(), Prompt("s\ud800", "t\udfff"))).text == "t\ufffd \ufffd"
 
 
 async def test_refused_response_formats_fall_back_and_are_remembered(make, models):
@@ -135,7 +137,7 @@ LLAMA_CPP = (
     (400, "bad request", False),
     (400, "could not parse the JSON body", False),
 ])  # fmt: skip
-async def test_refused_format_falls_back_at_once_and_is_remembered_if_named(
+async def test_refused_format_falls_back_and_is_remembered_if_named(
     make, models, status, message, remembered
 ):
     """Compatible servers differ in how they say that they do not know a form; `llama_cpp.server` answers 500.
@@ -408,9 +410,7 @@ async def test_broken_connection_is_reported_unlike_an_unreachable_server(make, 
     assert len(heard) == 1
 
 
-async def test_timeout_covers_the_whole_answer_and_its_error_counts_the_attempts(
-    make, models, dripping_server
-):
+async def test_timeout_covers_the_whole_answer_and_its_error_counts_attempts(make, models, dripping_server):
     """A server that drips is as late as a silent one. Whoever waited three times as long reads why."""
     late = threading.Event()
     models.answer = lambda asked: str(late.wait(300))
@@ -455,25 +455,17 @@ async def test_cookies_are_not_sent_back(make):
         assert not any(b"\r\ncookie:" in request.lower() for request in received)
 
 
-@pytest.fixture
-def proxied(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Sets a proxy, with user and password, for all addresses."""
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_proxy_gets_its_password_but_no_key_for_a_tls_host(make, monkeypatch, scheme):
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
-    return lambda url: monkeypatch.setenv("ALL_PROXY", url.replace("//", "//us%C3%A9r:p%40ss@"))
-
-
-PASSWORD = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_proxy_gets_its_password_but_no_key_for_a_tls_host(make, proxied, scheme):
     status = "407 Proxy Authentication Required" if scheme == "https" else "418 No"
     async with world.raw_server(world.http_response("{}", status)) as (proxy, received):
-        proxied(proxy)
+        monkeypatch.setenv("ALL_PROXY", proxy.replace("//", "//us%C3%A9r:p%40ss@"))
         error = str(await failure(make(f"{scheme}://model.example/v1", key="some-key")))
-    assert PASSWORD in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
+    password = b"Proxy-Authorization: Basic " + base64.b64encode("us\xe9r:p@ss".encode()) + b"\r\n"
+    assert password in received[0].replace(b"proxy-authorization", b"Proxy-Authorization")
     if scheme == "https":
         assert error.endswith("at model.example could not be reached: 407 Proxy Authentication Required")
         assert received[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
@@ -528,11 +520,6 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(models, usage):
     assert await ask(OpenAILLM("m", models.key, models.openai_url)) == Completion("Hello")
 
 
-async def test_lone_surrogates_are_replaced_in_prompt_and_answer(make, models):
-    models.answer = lambda asked: f"{asked.text} \ud800"
-    assert (await ask(make(), Prompt("s\ud800", "t\udfff"))).text == "t\ufffd \ufffd"
-
-
 async def test_concurrent_calls_get_their_own_answers_and_are_bounded_by_the_limiter(make, models):
     """Each takes a connection, and a process may open only so many."""
     lock, under_way = threading.Lock(), [0]
@@ -575,10 +562,11 @@ def test_unsendable_key_or_base_url_is_rejected_without_showing_the_key(make):
 def test_default_models_are_listed_and_not_deprecated_by_the_sdks():
     from anthropic.resources.messages.messages import DEPRECATED_MODELS  # noqa: PLC0415  # takes seconds, for one test
     from anthropic.types.model import Model  # noqa: PLC0415  # takes seconds, for one test
-    from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415  # takes seconds, for one test
+    from openai.types import ChatModel, EmbeddingModel  # noqa: PLC0415  # takes seconds, for one test
 
     anthropic, openai = ({row.judge, row.user} for row in (ANTHROPIC, OPENAI))
     assert openai <= set(get_args(ChatModel))
+    assert OPENAI.embeddings in get_args(EmbeddingModel)
     assert anthropic <= set(get_args(get_args(Model)[0]))
     assert not anthropic & DEPRECATED_MODELS.keys()
 
@@ -600,10 +588,9 @@ async def main():
     assert 'openai' in sys.modules
     assert turns > 5
     assert 'anthropic' not in sys.modules
-    for kind, model in [
-        (openai_llm.OpenAILLM, 'gpt-6-luna'), (anthropic_llm.AnthropicLLM, 'claude-3-5-haiku-latest')
-    ]:
-        llm = kind(model, sys.argv[1], environ=os.environ)
+    openai = openai_llm.OpenAILLM('gpt-6-luna', sys.argv[1], environ=os.environ)
+    anthropic = anthropic_llm.AnthropicLLM('claude-3-5-haiku-latest', sys.argv[1], environ=os.environ)
+    for llm in (openai, anthropic):
         print((await llm.complete(Prompt('', 'Hi'))).text)
         await llm.aclose()
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
+from json_values import json_values
 
 from ci_evals.adapters.transport import streams
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
@@ -25,9 +26,7 @@ KEY = "stream-key-77a1b0c2"
 Serve = Callable[[web.StreamResponse], Awaitable[None]]
 
 
-def events_of(
-    body: bytes, stream_format: Any = "sse", cuts: tuple[int, ...] = (), is_last: Any = None
-) -> Any:
+def events_of(body: bytes, stream_format: Any = "sse", cuts: tuple[int, ...] = (), is_last: Any = None):
     """Names and values of the events in a body that comes in pieces."""
     reader = StreamReader(stream_format, is_last)
     for start, end in zip((0, *cuts), (*cuts, len(body)), strict=True):
@@ -63,10 +62,7 @@ def test_event_without_data_ends_a_stream_only_if_it_is_named():
     assert reader.stream.values == ["Refund ", "denied", {}]
 
 
-JSON = st.recursive(
-    st.text(max_size=5) | st.integers(),
-    lambda inner: st.dictionaries(st.text(max_size=3), inner) | st.lists(inner),
-)
+JSON = json_values(st.text(max_size=5) | st.integers())
 
 
 @pytest.mark.slow

@@ -5,15 +5,7 @@ import fakes
 import pytest
 from each_row import each_row
 
-from ci_evals.conversation.scripted_user import (
-    AGREEMENT,
-    GIVING_UP,
-    OPENING,
-    STOP_MARKER,
-    THANKS,
-    UNSURE,
-    ScriptedUser,
-)
+from ci_evals.conversation import scripted_user
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
@@ -84,15 +76,15 @@ def talk(*lines):
 
 
 async def answer_to(agent, **user_info):
-    return await ScriptedUser().next_message(customer(**user_info), talk("Hi.", agent))
+    return await scripted_user.ScriptedUser().next_message(customer(**user_info), talk("Hi.", agent))
 
 
 async def test_scripted_user_greets_first_and_stops_without_question():
-    assert await ScriptedUser().next_message(customer(), []) == OPENING
-    assert STOP_MARKER in THANKS
+    assert await scripted_user.ScriptedUser().next_message(customer(), []) == scripted_user.OPENING
+    assert scripted_user.STOP_MARKER in scripted_user.THANKS
     done = "All done. Is there anything else I can help you with?"
     for reply in ("Your parcel is on its way.", done, "You are welcome. Have a lovely day!", ""):
-        assert await answer_to(reply, order_number="HL-1") == THANKS
+        assert await answer_to(reply, order_number="HL-1") == scripted_user.THANKS
 
 
 @each_row(("user_info", "question"), [
@@ -122,7 +114,7 @@ async def test_scripted_user_answers_with_value_or_says_unsure():
     for value, text in ((True, "yes"), (False, "no"), (12, "12"), (["red", "blue"], "red, blue")):
         assert await answer_to("What is your choice?", choice=value) == f"My choice is {text}."
     for value in (None, "", {"deep": {"deeper": 1}}, []):
-        assert await answer_to("What is your postcode?", postcode=value) == UNSURE
+        assert await answer_to("What is your postcode?", postcode=value) == scripted_user.UNSURE
 
 
 async def test_scripted_user_agrees_to_proposals_and_yes_no_questions():
@@ -130,13 +122,20 @@ async def test_scripted_user_agrees_to_proposals_and_yes_no_questions():
         *("Shall I cancel order number HL-1 for you?", "Would you like me to email the label?"),
         *("That is 5 days from Monday. Is that correct?", "Are you still at home?"),
     ):
-        assert await answer_to(question, order_number="HL-1", email="ida@example.com") == AGREEMENT
+        assert (
+            await answer_to(question, order_number="HL-1", email="ida@example.com") == scripted_user.AGREEMENT
+        )
 
 
 async def test_second_unanswerable_or_repeated_question_ends_the_conversation():
     for question in ("Is it black or white?", "Which shade would suit you?"):
-        assert await answer_to(question) == UNSURE
-        conversation = talk("Hi.", question, UNSURE, "And what size?")
-        assert await ScriptedUser().next_message(customer(), conversation) == GIVING_UP
-    conversation = talk("Hi.", "Shall I go on?", AGREEMENT, "Sorry. Shall I go on?")
-    assert await ScriptedUser().next_message(customer(), conversation) == GIVING_UP
+        assert await answer_to(question) == scripted_user.UNSURE
+        conversation = talk("Hi.", question, scripted_user.UNSURE, "And what size?")
+        assert (
+            await scripted_user.ScriptedUser().next_message(customer(), conversation)
+            == scripted_user.GIVING_UP
+        )
+    conversation = talk("Hi.", "Shall I go on?", scripted_user.AGREEMENT, "Sorry. Shall I go on?")
+    assert (
+        await scripted_user.ScriptedUser().next_message(customer(), conversation) == scripted_user.GIVING_UP
+    )

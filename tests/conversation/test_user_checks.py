@@ -26,14 +26,9 @@ CRITERIA = (
 
 
 def make_test(guidelines="You are Ida and want to cancel your plan. Be brief.", **fields) -> Test:
-    test = {
-        "name": "t",
-        "guidelines": guidelines,
-        "turns": [{"user": "auto"}],
-        "evaluations": list(CRITERIA),
-        "userInfo": {"name": "Ida Berg", "order_number": "HL-20418", "email": "ida@example.com"},
-    }
-    return Test.model_validate(test | fields)
+    person = {"name": "Ida Berg", "order_number": "HL-20418", "email": "ida@example.com"}
+    test = {"name": "t", "guidelines": guidelines, "turns": [{"user": "auto"}], "userInfo": person}
+    return Test.model_validate(test | {"evaluations": list(CRITERIA)} | fields)
 
 
 def talk(*lines: str, remark: str | None = None, status: EndState | None = None) -> Transcript:

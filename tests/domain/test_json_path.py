@@ -11,23 +11,12 @@ from hypothesis import strategies as st
 from ci_evals.support.json_path import MAX_LENGTH, JsonPath
 
 PATHS = [
-    "$",
-    "$.a",
-    "$.a.b",
-    "$.*",
-    "$[*]",
-    "$.a[*].b",
-    "$..b",
-    "$[0]",
-    "$.a[1:3]",
-    "$.a[?@.b == 1]",
-    "$[?@]",
-]
+    "$", "$.a", "$.a.b", "$.*", "$[*]", "$.a[*].b", "$..b", "$[0]", "$.a[1:3]", "$.a[?@.b == 1]", "$[?@]",
+]  # fmt: skip
+NAMES = st.sampled_from("abc") | st.text()
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc") | st.text(), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=20,
 )
 

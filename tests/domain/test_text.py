@@ -62,12 +62,9 @@ def test_placeholder_within_text_is_replaced_once_by_text_or_json():
     assert placeholders.text("/{{message}}", lookup, quote) == "/Say%20%22%7B%7Bkey%7D%7D%22"
 
 
-def test_part_of_a_value_is_addressed_by_name_or_number():
+def test_placeholders_of_a_template_address_parts_by_name_or_number():
     assert placeholders.member(FACTS, "user.pets.0") == "cat"
     for path in ("user.pets.1", "user.pets.x", "user.plan.name", "nobody", ""):
         assert placeholders.member(FACTS, path) is None
-
-
-def test_placeholder_names_are_found_in_all_values_of_a_template():
     template = {"{{no}}": "{{a}} {{ b }}", "list": ["{{c.d}}", 1, None], "odd": "{{ {x} }} {{}} {{"}
     assert [*placeholders.names(template)] == ["a", "b", "c.d", ""]

@@ -70,7 +70,7 @@ def test_removing_traces_keeps_all_other_turn_data(turns: tuple[Turn, ...]):
     assert [*Turns(turns).said()] == [*Turns(turns).packed().said()] == words
 
 
-def test_packed_turns_compare_by_content_and_count_tokens_of_replies_that_report_them():
+def test_packed_turns_compare_by_content_and_count_only_reported_tokens():
     turns = KINDS["plain"]
     assert Turns(turns).packed() != Turns([turns[0], build.turn(2)])
     assert Turns(turns) != turns
