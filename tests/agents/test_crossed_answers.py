@@ -8,17 +8,16 @@ from random import Random
 
 import pytest
 import world
+from agent_sessions import error_of, replies_of, session_of
 
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.agents.command.agent import CommandAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, LLMError
-from ci_evals.domain.suite import Test
 from ci_evals.extensions.http.agent import HttpAgent
 from ci_evals.extensions.http.options import HttpOptions
 from ci_evals.ports import Prompt
 
-TEST = Test(name="A", guidelines="Ask.", turns=({"user": "Hi"},), evaluations=({"criterion": "Helpful"},))
 PLAIN = {"send": {"body": {"question": "{{message}}"}}, "reply": {"text": "$.answer"}}
 
 
@@ -71,15 +70,12 @@ async def conversation(agent, name, messages=3, pause=0.0):
     """Each question with its answer; None if the conversation failed."""
     pairs = []
     try:
-        session = await agent.open_session(TEST)
-        try:
+        async with session_of(agent) as session:
             for number in range(messages):
                 question = f"question {number} of {name}"
                 reply = await agent.send_message(session, question, timeout=5)
                 pairs.append((question, reply.agent))
                 await asyncio.sleep(pause)
-        finally:
-            await agent.close(session)
     except AgentError as error:
         assert "more than one answer" in str(error) or "more than one line" in str(error)  # noqa: PT017
         return None
@@ -167,14 +163,10 @@ async def test_http_answer_with_other_message_id_is_rejected():
         answer = lambda asked, ids=ids: answer_plainly(asked) | ids(asked)  # noqa: E731
         async with double_server(lambda _: 0, answer, chance=0) as (url, _):
             agent = agent_at(url, WITH_IDS)
-            session = await agent.open_session(TEST)
-            if message is None:
-                assert (await agent.send_message(session, "Hi", timeout=5)).agent == "answer to Hi"
+            if message:
+                assert message in await error_of(agent, "Hi")
             else:
-                with pytest.raises(AgentError) as caught:
-                    await agent.send_message(session, "Hi", timeout=5)
-                assert message in str(caught.value)
-            await agent.close(session)
+                assert (await replies_of(agent, "Hi"))[0].agent == "answer to Hi"
     with pytest.raises(ValueError, match=r"reply.messageId is given, but send holds no \{\{messageId\}\}"):
         HttpOptions.model_validate(PLAIN | {"reply": WITH_IDS["reply"]})
 
@@ -216,10 +208,7 @@ async def test_program_answer_with_other_message_id_is_rejected(tmp_path):
         ('"old"', 'answered another message: the answer has the id "old"'),
     ):
         file.write_text(ANSWERS_WITH_ID.replace("CHOICE", choice))
-        session = await agent.open_session(TEST)
-        if message is None:
-            assert (await agent.send_message(session, "Hi", timeout=10)).agent == "ok"
+        if message:
+            assert message in await error_of(agent, "Hi")
         else:
-            with pytest.raises(AgentError, match=message):
-                await agent.send_message(session, "Hi", timeout=10)
-        await agent.close(session)
+            assert (await replies_of(agent, "Hi"))[0].agent == "ok"

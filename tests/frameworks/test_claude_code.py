@@ -4,16 +4,14 @@ tests/claude_program.py is the stand-in of the normal tests. Only `make framewor
 """
 
 import json
-import os
 import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import fakes
 import pytest
 import world
+from claude_wire import KEY, VERSION, environ, streamed
 from commands import ci_evals, read_results, write_suite
-from environments import environment
 from werkzeug import Response
 
 from ci_evals.domain.errors import LLMAccessError, LLMError
@@ -21,8 +19,6 @@ from ci_evals.extensions.model_programs.claude_code_llm import ClaudeCodeLLM
 from ci_evals.ports import Prompt
 
 pytestmark = pytest.mark.frameworks
-VERSION = "2.1.330"
-KEY = "sk-ant-test-123456"
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
 JUDGED = {"turns": [{"user": "auto"}], "evaluations": [{"criterion": "It greets"}]}
 
@@ -65,22 +61,6 @@ def refused(status, text):
     return Response(json.dumps(error), status, content_type="application/json")
 
 
-def streamed(body, block, delta, stop):
-    """A message of one block, as events."""
-    usage = {"input_tokens": 7, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": []}
-    events = [
-        {"type": "message_start", "message": message | {"stop_reason": None, "usage": usage}},
-        {"type": "content_block_start", "index": 0, "content_block": block},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 5}},
-        {"type": "message_stop"},
-    ]
-    text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-    return Response(text, content_type="text/event-stream")
-
-
 @pytest.fixture
 def claude():
     served = Claude()
@@ -91,25 +71,14 @@ def claude():
         served.over.set()
 
 
-def environ(claude, folder, key=KEY):
-    """A machine on which the real program is there, and logged in by a key."""
-    modules = environment([f"@anthropic-ai/claude-code@{VERSION}"], node=True) / "node_modules/.bin"
-    return {
-        "PATH": f"{modules}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder),
-        "ANTHROPIC_BASE_URL": claude.url, "ANTHROPIC_API_KEY": key,
-    }  # fmt: skip
-
-
-@contextmanager
-def refusal(kind=LLMError):
-    messages = []
+async def error_of(model, prompt, kind=LLMError):
     with pytest.raises(kind) as caught:
-        yield messages
-    messages.append(str(caught.value))
+        await model.complete(prompt)
+    return str(caught.value)
 
 
 def model(claude, folder, key=KEY, **options):
-    return ClaudeCodeLLM("sonnet", environ(claude, folder, key), **options)
+    return ClaudeCodeLLM("sonnet", environ(claude.url, folder, key), **options)
 
 
 @pytest.mark.parametrize(("verdict", "outcome", "code"), [("pass", "passed", 0), ("fail", "failed", 1)])
@@ -121,7 +90,7 @@ def test_claude_code_is_user_and_judge_of_a_run_with_tokens_and_cost(
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
             "run", write_suite(tmp_path, JUDGED), "--provider=claude-code", "--max-cost=1", cwd=tmp_path,
-            env=environ(claude, tmp_path) | own,
+            env=environ(claude.url, tmp_path) | own,
         )  # fmt: skip
     assert ran.returncode == code, ran.stdout + ran.stderr
     results = read_results(tmp_path)
@@ -158,27 +127,25 @@ async def test_claude_code_offers_only_the_tool_for_the_structured_answer(claude
 
 async def test_claude_code_answer_that_violates_schema_fails_after_retries(claude, tmp_path):
     claude.judged = '{"other": 1}'
-    with refusal() as error:
-        await model(claude, tmp_path).complete(Prompt(system="Judge.", text="Well?", schema=SCHEMA))
-    assert f"claude {VERSION} gave no answer of the wanted form" in error[0]
+    error = await error_of(model(claude, tmp_path), Prompt(system="Judge.", text="Well?", schema=SCHEMA))
+    assert f"claude {VERSION} gave no answer of the wanted form" in error
     assert len(claude.bodies) > 1
 
 
 async def test_claude_code_wrong_key_is_an_access_error(claude, tmp_path):
-    with refusal(LLMAccessError) as error:
-        await model(claude, tmp_path, key="sk-ant-other").complete(Prompt(system="", text="Hello"))
-    assert f"claude {VERSION} has no access to Claude: authentication_failed (401)" in error[0]
+    error = await error_of(
+        model(claude, tmp_path, key="sk-ant-other"), Prompt(system="", text="Hello"), LLMAccessError
+    )
+    assert f"claude {VERSION} has no access to Claude: authentication_failed (401)" in error
 
 
 async def test_claude_code_refused_request_is_an_error_with_the_reason(claude, tmp_path):
     claude.refusal = 400, "prompt is odd"
-    with refusal() as error:
-        await model(claude, tmp_path).complete(Prompt(system="", text="Hello"))
-    assert "prompt is odd" in error[0]
+    error = await error_of(model(claude, tmp_path), Prompt(system="", text="Hello"))
+    assert "prompt is odd" in error
 
 
 async def test_claude_code_is_ended_after_its_timeout(claude, tmp_path):
     claude.stalls = True
-    with refusal() as error:
-        await model(claude, tmp_path, timeout=4).complete(Prompt(system="", text="Hello"))
-    assert error == [f"claude {VERSION} did not answer within 4 s"]
+    error = await error_of(model(claude, tmp_path, timeout=4), Prompt(system="", text="Hello"))
+    assert error == f"claude {VERSION} did not answer within 4 s"

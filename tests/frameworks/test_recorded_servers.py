@@ -183,13 +183,18 @@ def suite(name, url):
     }  # fmt: skip
 
 
+def played(folder, suite, *args):
+    """Play a suite of one test; return the exit code and the trial."""
+    (folder / "suite.json").write_text(json.dumps(suite))
+    done = commands.ci_evals("run", "suite.json", "--provider=offline", *args, cwd=folder)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    (trial,) = commands.read_results(folder)["suites"][0]["tests"][0]["trials"]
+    return done.returncode, trial
+
+
 def findings(name, url, folder) -> list[dict]:
     """Play the suite with a server; return the findings."""
-    (folder / "suite.json").write_text(json.dumps(suite(name, url)))
-    done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=folder)
-    assert "Traceback" not in done.stdout + done.stderr, done.stderr
-    results = json.loads((folder / "results/_results.json").read_text())
-    (trial,) = results["suites"][0]["tests"][0]["trials"]
+    _, trial = played(folder, suite(name, url))
     assert trial["error"] is None
     return trial["findings"]
 
@@ -225,16 +230,11 @@ def test_recorded_responses_have_the_shapes_of_the_real_server(name, tmp_path):
 
 
 def lines_said(folder, name, *lines):
-    """Say lines to a server of a2a-sdk; return the end of the command and the trial."""
+    """Say lines to a server of a2a-sdk; return the exit code of the command and the trial."""
     with a2a(folder, name=name) as url:
-        played = suite("a2a", url)
-        test = played["tests"][0] | {"turns": [{"user": line} for line in lines], "maxTurns": len(lines)}
-        (folder / "suite.json").write_text(json.dumps(played | {"tests": [test]}))
-        done = commands.ci_evals("run", "suite.json", "--provider=offline", "--retries=0", cwd=folder)
-    assert "Traceback" not in done.stdout + done.stderr, done.stderr
-    results = json.loads((folder / "results/_results.json").read_text())
-    (trial,) = results["suites"][0]["tests"][0]["trials"]
-    return done.returncode, trial
+        whole = suite("a2a", url)
+        test = whole["tests"][0] | {"turns": [{"user": line} for line in lines], "maxTurns": len(lines)}
+        return played(folder, whole | {"tests": [test]}, "--retries=0")
 
 
 @pytest.mark.parametrize(("name", "line", "message"), [

@@ -234,16 +234,11 @@ PREFERENCES = _json(
 CACHE_KEY = "ab" * 32
 CACHED_AT = 4102444800
 CACHE_SIGNS = b"a key of nobody's"
-CACHED = [
-    *_json(
-        {
-            "version": 2, "key": CACHE_KEY, "model": "judge",
-            "answer": '{"reasoning": "So.", "verdict": "pass"}', "at": CACHED_AT,
-            "signature": "0a0f83173e42cfe9b9dcd4f29999dc403df4151c0148b97dc0f7e4ef7c5c7801",
-        }
-    ),
-    *_json({"version": 1, "key": "cd" * 32, "answer": "of another question"}),
-]  # fmt: skip
+CACHED = _json({
+    "version": 2, "key": CACHE_KEY, "model": "judge",
+    "answer": '{"reasoning": "So.", "verdict": "pass"}', "at": CACHED_AT,
+    "signature": "0a0f83173e42cfe9b9dcd4f29999dc403df4151c0148b97dc0f7e4ef7c5c7801",
+}, {"version": 1, "key": "cd" * 32, "answer": "of another question"})  # fmt: skip
 SHEETS = [
     b"\xef\xbb\xbf" + b'"item","criterion","conversation","label","note","labeller"\r\n'
     b'"i1","Is polite","> Hi","pass","",""\r\n"i2","Is brief","> Hi\n> You","cannot tell","hm","ada"\r\n',
@@ -251,9 +246,7 @@ SHEETS = [
     "item\tlabel\ni1\tfail\n".encode("utf-16"),
 ]
 _ESTIMATE = {"value": 0.9, "low": 0.8, "high": 1, "count": 20}
-_NUMBERS = (
-    "accuracy", "sensitivity", "specificity", "kappa", "alpha", "people", "corrected",
-)  # fmt: skip
+_NUMBERS = ("accuracy", "sensitivity", "specificity", "kappa", "alpha", "people", "corrected")
 _RATER = {"items": 20, "passRate": 0.5, "mayGate": True, "why": "It agrees."} | dict.fromkeys(
     _NUMBERS, _ESTIMATE
 )
@@ -420,23 +413,16 @@ scenarios:
     ),
 ]
 DEEPEVAL = [
-    *_json(
-        [
-            {
-                "scenario": "You want a refund for a broken jug.",
-                "turns": [
-                    {"role": "user", "content": "hi"},
-                    {"role": "assistant", "content": "yes", "retrieval": 1},
-                ],
-                "expected_outcome": "The refund is started",
-                "persona": {"name": "Ida", "characteristics": "In a hurry."},
-                "context": ["Refunds take 5 days"], "name": "Broken jug",
-                "additional_metadata": {"case": "17"},
-                "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]}, "tags": ["a"],
-            }
+    *_json([{
+        "scenario": "You want a refund for a broken jug.",
+        "turns": [
+            {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes", "retrieval": 1},
         ],
-        {"goldens": [{"scenario": "s", "chatbotRole": "desk", "userDescription": "Ida"}]},
-    ),
+        "expected_outcome": "The refund is started",
+        "persona": {"name": "Ida", "characteristics": "In a hurry."},
+        "context": ["Refunds take 5 days"], "name": "Broken jug", "additional_metadata": {"case": "17"},
+        "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]}, "tags": ["a"],
+    }], {"goldens": [{"scenario": "s", "chatbotRole": "desk", "userDescription": "Ida"}]}),
     b'name,scenario,turns,context\njug,"a, b","[{""role"": ""user"", ""content"": ""hi""}]",x|y\n',
 ]  # fmt: skip
 CONVERSATIONS = [
@@ -497,13 +483,11 @@ send: {method: POST, path: "/chat/{{session}}", query: {a: b}, body: {text: "{{m
 close: {method: DELETE, path: "/sessions/{{session}}"}
 reply: {text: $.reply, workflows: "$.tools[*]", params: $.params, error: $.error, escalated: $.to}
 """,
-    *_json(
-        {
-            "request": {"temperature": 0, "tools": [{"type": "function", "function": {"name": "f"}}]},
-            "userInfo": "system", "escalationTools": ["handover"], "toolResults": {"f": {"ok": True}},
-            "query": {"v": "1"}, "headers": {"X-A": "b"},
-        }
-    ),
+    *_json({
+        "request": {"temperature": 0, "tools": [{"type": "function", "function": {"name": "f"}}]},
+        "userInfo": "system", "escalationTools": ["handover"], "toolResults": {"f": {"ok": True}},
+        "query": {"v": "1"}, "headers": {"X-A": "b"},
+    }),
 ]  # fmt: skip
 THRESHOLDS = [
     b"suite:Refunds=85, category:tone=100\ntag:a,b=7.5",
@@ -566,17 +550,13 @@ RESULT_FILES = {
     "eee": _result_files("eee", "base/*"),
 }  # fmt: skip
 """Files of other tools, by the format that reads them."""
+_KIND = [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "Hi"}]
 OPENAI_EVALS = [
     b"\n".join(
         _json(*({"run_id": "evalrun_1", "data_source_idx": i, "item": item} for i, item in enumerate(items)))
     )
     for items in (
         [{"input": "May I return it?", "expected": "30 days", "lang": "en"}, {"question": "Hi", "label": 1}],
-        [
-            {
-                "input": [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "Hi"}],
-                "ideal": "Hello",
-            }
-        ],
+        [{"input": _KIND, "ideal": "Hello"}],
     )
 ]

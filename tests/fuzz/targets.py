@@ -206,20 +206,16 @@ def action_inputs(data: bytes) -> None:
             read(environ)
 
 
+_EVENTS = (*sorted(context.PULL_REQUEST_EVENTS), "issue_comment", "workflow_run", "merge_group", "push", "")
+
+
 @_target(samples.EVENTS)
 def event_payload(data: bytes) -> None:
     try:
         message = json.loads(data)
     except (ValueError, RecursionError):
         message = {}
-    for event in (
-        *sorted(context.PULL_REQUEST_EVENTS),
-        "issue_comment",
-        "workflow_run",
-        "merge_group",
-        "push",
-        "",
-    ):
+    for event in _EVENTS:
         environ = {"GITHUB_EVENT_NAME": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/7/merge"}
         known = context.read(environ, message)
         assert known.run_url is None or known.run_url.startswith("https://github.com/o/r/actions/runs/")
@@ -374,13 +370,17 @@ def plain(data: bytes) -> None:
 # Models
 
 
+def _asked(answer: str) -> Any:
+    """A judge of a conversation of one turn, whose model answers so."""
+    transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
+    return Judge([ScriptedLLM([answer])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
+
+
 @_target(samples.JUDGE)
 def judge(data: bytes) -> None:
     """What a judge answers: it passes only what the answer says outright."""
     text = data.decode(errors="replace")
-    transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
-    context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
-    verdict = asyncio.run(context.decide(Judged(criterion="c")))
+    verdict = asyncio.run(_asked(text).decide(Judged(criterion="c")))
     result = parse_answer(JudgeAnswer, text)
     if verdict.outcome is Outcome.UNDECIDED:
         assert result is None or result.verdict == "cannot_tell" or verdict.cause is Cause.VOID_ANSWER
@@ -395,10 +395,7 @@ def judge(data: bytes) -> None:
 @_target(samples.GRADES)
 def grades(data: bytes) -> None:
     """What a judge answers where a rubric has levels: a grade only of levels that the rubric has."""
-    text = data.decode(errors="replace")
-    transcript = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
-    context = Judge([ScriptedLLM([text])], REDACTOR).context(TEST, [PlannedTurn(user="hi")], transcript)
-    verdict = asyncio.run(graded_criteria.decide(context, GRADED))
+    verdict = asyncio.run(graded_criteria.decide(_asked(data.decode(errors="replace")), GRADED))
     if verdict.outcome is Outcome.UNDECIDED:
         assert verdict.grade is None
         return
@@ -508,21 +505,15 @@ def copilot(data: bytes) -> None:
                 _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 
 
-def _claude() -> claude_code_llm.ClaudeCodeLLM:
-    """One without a program behind it: what is read here is what such a program has said."""
-    model = object.__new__(claude_code_llm.ClaudeCodeLLM)
-    model.who, model._redactor = "claude 2", REDACTOR
+def _without_program(kind: type[Any], who: str) -> Any:
+    """A model without a program behind it: what is read here is what such a program has said."""
+    model = object.__new__(kind)
+    model.who, model._redactor = who, REDACTOR
     return model
 
 
-def _copilot() -> copilot_llm.CopilotLLM:
-    """Likewise."""
-    model = object.__new__(copilot_llm.CopilotLLM)
-    model.who, model._redactor = "copilot 1", REDACTOR
-    return model
-
-
-_CLAUDE, _COPILOT = _claude(), _copilot()
+_CLAUDE = _without_program(claude_code_llm.ClaudeCodeLLM, "claude 2")
+_COPILOT = _without_program(copilot_llm.CopilotLLM, "copilot 1")
 
 
 def _counted(tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:

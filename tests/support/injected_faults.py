@@ -224,9 +224,9 @@ def _exit_code_problems(run: FinishedRun) -> Iterator[str]:
         yield "a traceback"
     outputs = run.folder / "outputs.txt"
     written = outputs.read_text() if outputs.is_file() else ""
-    if re.search(r"^passed=true$|^result=(passed|skipped)$", written, re.MULTILINE):
-        yield "the outputs say that it passed"
-    if re.search(r"^passed<<(\S+)\n true\n\1$", written, re.MULTILINE):
+    if re.search(
+        r"^passed=true$|^result=(passed|skipped)$|^passed<<(\S+)\n true\n\2$", written, re.MULTILINE
+    ):
         yield "the outputs say that it passed"
 
 
