@@ -159,13 +159,11 @@ def test_brief_comparison_sentence_omits_detectable_drop(fields, significance, d
     assert certainty.score_and_change(results).startswith(certainty.brief(results)[:-1])
 
 
-def test_score_without_a_baseline_is_given_with_its_interval():
+def test_score_has_its_interval_and_needed_trials_are_stated_only_if_realistic():
     run = build.results(score=86.45, interval=Interval(low=79.04, high=91))
     assert certainty.score_and_change(run) == "Score 86.4 (79.0 to 91.0)."
     assert certainty.score_and_change(build.results(score=86.45)) == "Score 86.4."
 
-
-def test_trials_needed_to_prove_drop_are_stated_only_if_realistic():
     def trials_to_prove(**fields) -> str | None:
         results = compared(**fields)
         return certainty.trials_to_prove(results.comparison, results)
@@ -193,15 +191,9 @@ def test_baseline_age_is_the_time_between_the_runs():
 
 
 def test_cost_and_latency_of_both_runs_are_in_one_line():
-    results = compared(
-        head_efficiency=Efficiency(
-            cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4
-        ),
-        base_efficiency=Efficiency(
-            cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8
-        ),
-    )
-    assert changes.pace(results.comparison) == (
+    head = Efficiency(cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4)
+    base = Efficiency(cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8)
+    assert changes.pace(compared(head_efficiency=head, base_efficiency=base).comparison) == (
         "Cost per trial $0.0174 (baseline $0.0166), tokens per trial 12 M (baseline n/a), "
         "95 % of received replies within 3.40 s (baseline 2.80 s)."
     )
@@ -242,7 +234,7 @@ def test_nothing_failed_is_stated_only_if_every_trial_has_passing_verdict(test, 
     assert message.endswith(f"change 0.0: no change{', nothing failed in this run' * nothing_failed}.")
 
 
-def test_equally_named_suites_are_paired_by_order():
+def test_suites_are_paired_by_order_and_each_has_its_own_comparison():
     results = cases.proven()
     turns, refunds = results.comparison.suites[1], results.comparison.suites[0]
     assert changes.of_suites(results) == (refunds, turns)
@@ -253,9 +245,6 @@ def test_equally_named_suites_are_paired_by_order():
     )
     assert [result and result.delta for result in changes.of_suites(twice)] == [refunds.delta, 1.0, None]
     assert changes.of_suites(build.results()) == (None,)
-
-
-def test_results_of_one_suite_have_the_comparison_of_that_suite():
     results: Results = cases.proven()
     suite, result = results.suites[1], results.comparison.suites[1]
     own = suite_results.of_suite(results, suite, result)

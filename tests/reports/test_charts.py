@@ -101,8 +101,7 @@ def chart_texts(figure: Figure) -> list[str]:
 
 def count_of_class(figure: Figure, kind: str) -> int:
     """How many elements have this class, those of the key apart."""
-    result = [kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter()]
-    return sum(result)
+    return sum(kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter())
 
 
 def comparison_run(
@@ -124,15 +123,15 @@ def comparison_run(
     )
 
 
-def test_score_below_its_minimum_is_marked():
+PRICED = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
+
+
+def test_score_below_minimum_is_marked_also_if_only_undecided_as_failed_is_below():
     minimum = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
     figure = charts_of(run({"a": (score_trial(60),)}, gate=minimum))["scores"]
     assert "60.0, minimum 80" in chart_texts(figure)
     assert figure.rows == [("S", "60.0", "n/a", "80", "")]
     assert count_of_class(figure, "c-bad") == 2
-
-
-def test_score_chart_shows_score_with_undecided_as_failed_below_minimum():
     figure = charts_of(cases.made("undecided"))["scores"]
     assert "50.0, minimum 80" in chart_texts(figure)
     assert "100.0, minimum 80" not in chart_texts(figure)
@@ -156,24 +155,17 @@ def test_suites_are_listed_below_the_whole_run_with_their_baselines():
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
-def test_changed_tests_are_ordered_by_change():
+def test_changes_are_ordered_and_cut_in_the_chart_but_not_in_its_table():
     before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
     after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
     after["e"] = before["e"] = (score_trial(20),)
     after["a2"], before["a2"] = (score_trial(10),), (score_trial(100),)
     figure = charts_of(run(after), run(before, "base"))["changes"]
-    assert [row[1:] for row in figure.rows] == [
-        ("a2", "100.0", "10.0", "−90.0"),
-        ("a", "100.0", "90.0", "−10.0"),
-        ("b", "50.0", "60.0", "+10.0"),
-    ]
+    shown = [" ".join(row[1:]) for row in figure.rows]
+    assert shown == ["a2 100.0 10.0 −90.0", "a 100.0 90.0 −10.0", "b 50.0 60.0 +10.0"]
     assert figure.says == "2 tests dropped, 1 rose, 2 unchanged."
-
-
-def test_chart_of_many_changes_is_truncated_but_its_table_is_complete():
-    names = [f"t{number}" for number in range(40)]
-    after = {name: (score_trial(number),) for number, name in enumerate(names)}
-    figure = charts_of(run(after), run({name: (score_trial(100),) for name in names}, "base"))["changes"]
+    many = {f"t{number}": (score_trial(number),) for number in range(40)}
+    figure = charts_of(run(many), run(dict.fromkeys(many, (score_trial(100),)), "base"))["changes"]
     assert "and 15 more tests" in chart_texts(figure)
     assert len(figure.rows) == 40
 
@@ -200,38 +192,26 @@ def test_latency_chart_counts_replies_and_marks_median_and_p95():
 
 
 def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
-    spent = Usage(cost_usd=0.4)
-    head = run({"a": (score_trial(85),)}, usage=spent)
-    comparison_runs = (
-        comparison_run(1, 95, 1.5),
-        comparison_run(2, 70, 0.9),
-        comparison_run(3, None, 0.9),
-        comparison_run(4, 70, None),
-    )
-    figure = charts_of(head, others=comparison_runs)["cost"]
+    others = (comparison_run(1, 95, 1.5), comparison_run(2, 70, 0.9), comparison_run(3, None, 0.9))
+    others += (comparison_run(4, 70, None),)
+    figure = charts_of(PRICED, others=others)["cost"]
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
     assert figure.says == "2 of 3 runs on the Pareto frontier: this run; run-1."
-    dearer = run({"a": (score_trial(60),)}, usage=spent)
+    dearer = run({"a": (score_trial(60),)}, usage=PRICED.usage)
     beaten = charts_of(dearer, others=(comparison_run(1, 70, 0.1, models=("m",)),))["cost"]
     assert beaten.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
-    assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=comparison_runs)
+    assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=others)
 
 
-def test_cost_chart_is_shown_only_with_third_run_or_other_model():
-    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
-    assert "cost" not in charts_of(head, others=(comparison_run(1),))
-    assert "cost" in charts_of(head, others=(comparison_run(1, models=("another",)),))
-    assert "cost" in charts_of(head, others=(comparison_run(1), comparison_run(2)))
-
-
-def test_runs_are_named_by_the_distinguishing_end_of_their_path():
-    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
+def test_cost_chart_needs_third_run_or_other_model_and_names_ends_of_paths():
+    assert "cost" not in charts_of(PRICED, others=(comparison_run(1),))
+    assert "cost" in charts_of(PRICED, others=(comparison_run(1, models=("another",)),))
+    assert "cost" in charts_of(PRICED, others=(comparison_run(1), comparison_run(2)))
     paths = ("past/large", "past/small/", "a/x", "b/x")
-    figure = charts_of(
-        head, others=tuple(comparison_run(n, label=path) for n, path in enumerate(paths, start=1))
-    )["cost"]
-    assert {row[0] for row in figure.rows} == {"this run", "large", "small", "a/x", "b/x"}
+    others = tuple(comparison_run(number, label=path) for number, path in enumerate(paths, start=1))
+    names = {row[0] for row in charts_of(PRICED, others=others)["cost"].rows}
+    assert names == {"this run", "large", "small", "a/x", "b/x"}
 
 
 def test_trend_needs_three_runs_and_is_in_order_of_time():
@@ -247,18 +227,17 @@ def test_trend_needs_three_runs_and_is_in_order_of_time():
 
 
 def test_runs_without_verdict_or_trials_are_left_out_of_cost_and_trend():
-    head = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
     comparison_runs = (
         comparison_run(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
         comparison_run(2, 70, models=("another",)),
         comparison_run(3, None, run_outcome=RunOutcome.SKIPPED),
     )
-    figures = charts_of(head, others=comparison_runs)
+    figures = charts_of(PRICED, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
     outcomes = (RunOutcome.PASSED, RunOutcome.NO_VERDICT, RunOutcome.PASSED)
     assert [row[5] for row in figures["trend"].rows] == [outcome.value.words for outcome in outcomes]
     assert figures["trend"].says.endswith("; 2 passed, 1 without a verdict.")
-    unsure = replace(head, gate=build.decision(passed=False, exit_code=3))
+    unsure = replace(PRICED, gate=build.decision(passed=False, exit_code=3))
     assert "cost" not in charts_of(unsure, others=comparison_runs)
 
 
@@ -272,11 +251,8 @@ def test_hostile_names_do_not_break_charts(text):
     assert {"scores", "changes", "cost", "trend"} <= set(charts_of(head, base, others))
 
 
-def test_run_without_trials_has_no_charts():
+def test_missing_extreme_and_contradictory_numbers_do_not_break_charts():
     assert charts_of(run({"a": ()})) == {}
-
-
-def test_extreme_and_contradictory_numbers_do_not_break_charts():
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
     assert charts_of(head, others=(comparison_run(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
@@ -335,15 +311,12 @@ def test_charts_of_thousands_of_suites_stay_small():
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000
 
 
-def test_scale_maps_values_and_clips_them_at_its_ends():
+def test_scale_clips_values_at_its_ends_and_has_ticks_at_round_numbers():
     up = Scale(0, 100, 200, 0)
     assert (up(0), up(50), up(100), up(-3), up(1e9)) == (200, 100, 0, 200, 0)
     logarithmic = Scale(1, 100, 0, 10, log=True)
     assert (logarithmic(1), logarithmic(10), logarithmic(1000)) == (0, 5, 10)
     assert Scale(7, 7, 0, 10)(7) == 5
-
-
-def test_chart_ticks_are_round_numbers():
     assert ticks(0, 100) == (0, 20, 40, 60, 80, 100)
     assert ticks(0, 1) == (0, 0.2, 0.4, 0.6, 0.8, 1)
     assert ticks(70, 100) == (70, 80, 90, 100)
@@ -371,26 +344,16 @@ def test_log_axis_ticks_cover_range_in_few_ordered_steps(low, factor):
     assert all(math.log10(b / a) > 0.2 for a, b in pairwise(result))
 
 
-A, B, C, D, E = (
-    PricedRun(name, cost, score)
-    for name, score, cost in (
-        ("A", 95, 1.50),
-        ("B", 90, 0.80),
-        ("C", 85, 0.40),
-        ("D", 80, 0.30),
-        ("E", 70, 0.90),
-    )
-)
-
-
-def names(found) -> str:
-    return "".join(one.name for one in found)
+def names(runs) -> str:
+    return "".join(one.name for one in runs)
 
 
 def test_frontier_of_five_agents_excludes_the_dominated_one():
     """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
-    assert names(frontier([A, B, C, D, E])) == "DCBA"
-    assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]
+    costs, points = (1.50, 0.80, 0.40, 0.30, 0.90), (95, 90, 85, 80, 70)
+    *better, worst = agents = list(map(PricedRun, "ABCDE", costs, points))
+    assert names(frontier(agents)) == "DCBA"
+    assert names(one for one in better if one.dominates(worst)) == "BCD"
 
 
 @each_row(("runs", "best"), [

@@ -162,21 +162,10 @@ def test_huge_comment_stays_within_size_limit_and_keeps_required_sections(name):
         assert len(truncated(sections, budget, "More is in summary.md.").encode()) <= budget
 
 
-def test_truncated_step_summary_refers_to_the_summary_file():
-    story = story_of(comment_cases.bad())
-    assert documents.step_summary(story, 900 * 1024) == documents.summary(story)
-    part = documents.step_summary(story, 6_000)
-    assert len(part.encode()) <= 6_000
-    assert part.endswith(". The <code>summary.md</code> of this run has everything.</sub>\n")
-    assert documents.step_summary(story, -1) == ""
-
-
-@pytest.mark.slow
-def test_comment_shows_as_many_of_1500_failing_tests_as_fit():
-    results = compared(*(f"Suite {letter}" for letter in "ABCDE"), tests=300)
-    text = comment.render(story_of(results), comment_cases.CONTEXT)
+def test_truncated_comment_shows_as_many_failed_tests_as_fit_before_other_lists():
+    text = truncated_comment("five suites").text
     assert 55_000 < len(text.encode()) <= comment.BUDGET
-    assert text.startswith("## ❌ Evals failed: 1,500 tests broke since the baseline\n")
+    assert text.startswith("## ❌ Evals failed: 500 tests broke since the baseline\n")
     assert text.count("\n**❌ Suite ") == 3
     assert text.count("\n- **❌ Suite ") > 50
     assert "| test |" not in text
@@ -184,9 +173,6 @@ def test_comment_shows_as_many_of_1500_failing_tests_as_fit():
     assert "part of the rest of the tests that broke" in note
     assert f'The <a href="{URL}">job summary of the run</a> shows more, its <code>summary.md</code> ' in note
     assert "more tests\n\n</details>" in text
-
-
-def test_truncated_comment_keeps_failed_tests_despite_other_long_lists():
     for name in ("much to say", "many checks"):
         text = truncated_comment(name).text
         note = text.splitlines()[-1]
@@ -220,21 +206,7 @@ def test_scores_outside_details_blocks_are_whole_numbers(name):
         assert len(hostile_text.RenderedMarkdown(shown).text.split()) <= limit
 
 
-def test_broken_tests_link_to_their_line_in_the_suite_file():
-    def links(file: str) -> list[str]:
-        run = comment_cases.failed_example()
-        suites = tuple(replace(suite, file=file) for suite in run.suites)
-        text = comment.render(story_of(replace(run, suites=suites)), comment_cases.CONTEXT)
-        return [link for link in hostile_text.RenderedMarkdown(text).links if not link.startswith(URL)]
-
-    source = comment_cases.CONTEXT.source_url
-    assert links("evals/refunds.yaml") == [f"{source}/evals/refunds.yaml#L{line}" for line in (31, 14)]
-    assert links("./a b>)#?.yaml")[0] == f"{source}/a%20b%3E%29%23%3F.yaml#L31"
-    for file in ("/etc/passwd", "../other/x.yaml", "a/../../x.yaml", "demo:hr", "C:\\evals\\x.yaml"):
-        assert links(file) == []
-
-
-def test_comment_names_verified_commit_instead_of_claimed_one():
+def test_comment_names_the_verified_commit_and_marks_results_of_a_fork_or_other_commit():
     claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
 
     def rendered(results: Results = claimed, **context) -> str:
@@ -249,27 +221,19 @@ def test_comment_names_verified_commit_instead_of_claimed_one():
     assert short not in rendered(foreign=True)
     merged = replace(claimed.run, git=replace(claimed.run.git, head_commit=None))
     assert foot(rendered(replace(claimed, run=merged))).startswith("`0000000` against ")
+    good = comment_cases.good()
+    assert rendered(good).partition("\n")[0] == "## ✅ Evals passed: 99 / 100, 4 points above main"
+    fork, other = rendered(good, foreign=True), rendered(good, commit="b" * 40)
+    assert fork.startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
+    assert other.startswith("## ⚠️ Evals passed (results of another commit): 99")
 
 
-def test_heading_marks_results_of_a_fork_or_another_commit():
-    def heading(**context) -> str:
-        text = comment.render(story_of(comment_cases.good()), comment.SummaryContext(**context))
-        return text.partition("\n")[0]
-
-    assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
-    assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
-    assert heading(commit="b" * 40).startswith("## ⚠️ Evals passed (results of another commit): 99")
-
-
-def test_long_skip_reason_is_not_truncated():
+def test_comment_has_the_whole_skip_reason_and_on_a_refused_suite_is_short_and_inert():
     skipped = comment_cases.skipped()
     reason = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
     story = story_of(replace(skipped, run=replace(skipped.run, stopped_because=reason)))
     for text in (comment.render(story, comment_cases.CONTEXT), console.render(story)):
         assert "secrets are missing at the end" in text
-
-
-def test_comment_on_a_refused_suite_is_short_and_inert():
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
         text = comment.refused(reason, comment_cases.CONTEXT)
         assert text.startswith("## ⚠️ Evals did not run\n")
@@ -283,17 +247,33 @@ def test_comment_on_a_refused_suite_is_short_and_inert():
     )
 
 
-def test_only_the_given_run_url_becomes_a_link():
-    def links(**context) -> list[str]:
-        text = comment.render(story_of(comment_cases.good()), comment.SummaryContext(**context))
-        return hostile_text.RenderedMarkdown(text).links
+def test_only_lines_of_suite_files_and_the_given_run_url_become_links():
+    def links(results: Results, context=comment_cases.CONTEXT) -> list[str]:
+        return hostile_text.RenderedMarkdown(comment.render(story_of(results), context)).links
 
+    def links_to(file: str) -> list[str]:
+        run = comment_cases.failed_example()
+        suites = tuple(replace(suite, file=file) for suite in run.suites)
+        return [link for link in links(replace(run, suites=suites)) if not link.startswith(URL)]
+
+    source = comment_cases.CONTEXT.source_url
+    assert links_to("evals/refunds.yaml") == [f"{source}/evals/refunds.yaml#L{line}" for line in (31, 14)]
+    assert links_to("./a b>)#?.yaml")[0] == f"{source}/a%20b%3E%29%23%3F.yaml#L31"
+    for file in ("/etc/passwd", "../other/x.yaml", "a/../../x.yaml", "demo:hr", "C:\\evals\\x.yaml"):
+        assert links_to(file) == []
     escaped = "https://ghe.example/a?b=%22c%22&d"
-    assert links(run_url='https://ghe.example/a?b="c"&d') == [f"{escaped}#artifacts", escaped]
-    assert links() == []
+    given = comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
+    assert links(comment_cases.good(), given) == [f"{escaped}#artifacts", escaped]
+    assert links(comment_cases.good(), comment.SummaryContext()) == []
 
 
-def test_comment_with_enough_room_equals_the_summary_file():
+def test_step_summary_and_comment_equal_the_summary_file_or_refer_to_it_if_truncated():
+    story = story_of(comment_cases.bad())
+    assert documents.step_summary(story, 900 * 1024) == documents.summary(story)
+    part = documents.step_summary(story, 6_000)
+    assert len(part.encode()) <= 6_000
+    assert part.endswith(". The <code>summary.md</code> of this run has everything.</sub>\n")
+    assert documents.step_summary(story, -1) == ""
     results = comment_cases.good()
     text = comment.render(story_of(results), comment.SummaryContext())
     assert text == documents.summary(story_of(results)) == report_texts.files_of_run(results)[SUMMARY]

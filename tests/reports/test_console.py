@@ -35,7 +35,7 @@ def trials_test(*trials, name: str = "Pays", **fields):
     return build.test_result(name, trials=trials, **fields)
 
 
-def test_repeated_error_is_shown_once_with_its_tests():
+def test_repeated_error_is_shown_once_with_its_tests_and_expected_error_never():
     lost = build.trial_result(
         status=EndState.FAILED, error="the agent at http://localhost:9 refused the connection", findings=()
     )
@@ -43,9 +43,6 @@ def test_repeated_error_is_shown_once_with_its_tests():
     assert text.count("refused the connection") == 1
     assert "24 trials errored: the agent at http://localhost:9 refused the connection" in text
     assert "Test 0; Test 1; Test 2; and 9 more tests" in text
-
-
-def test_expected_agent_error_is_not_reported_as_an_error():
     expected = build.finding(strict="escalated_due_to_error")
     trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(expected,))
     assert "error of the agent" not in rendered(trials_test(trial, outcome="passed", passed=True))
@@ -63,7 +60,7 @@ def test_console_mentions_missing_judge_for_passed_and_unscored_tests():
     assert "passed" not in row
 
 
-def test_only_verbose_lists_more_than_two_failed_criteria():
+def test_failures_of_completed_trials_are_listed_beyond_two_only_if_verbose():
     findings = [build.finding("failed", criterion=f"Rule {n}", reason=f"broken {n}") for n in (1, 2, 3, 4)]
     test = trials_test(build.trial_result(findings=findings))
     short, long = rendered(test), rendered(test, verbose=True)
@@ -73,16 +70,13 @@ def test_only_verbose_lists_more_than_two_failed_criteria():
     assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3, 4))
     few = rendered(trials_test(build.trial_result(findings=findings[:2])))
     assert all(f"✗ Rule {n}: failed" in few for n in (1, 2))
-
-
-def test_failure_is_shown_from_a_completed_trial():
     lost = build.trial_result(1, status=EndState.FAILED, findings=(build.finding("failed", reason="cut"),))
     played = build.trial_result(2, findings=(build.finding("failed", reason="never executed"),))
     text = rendered(trials_test(lost, played), verbose=True)
     assert "✗ The refund workflow starts: failed\n      Turn 1: never executed" in text
 
 
-def test_colored_and_plain_console_output_have_same_text():
+def test_colored_output_has_the_plain_text_and_no_escape_sequence_of_results():
     for make in cases.CASES.values():
         colored, plain = console.render(story_of(make()), color=True), console.render(story_of(make()))
         assert "\x1b" not in plain
@@ -91,37 +85,22 @@ def test_colored_and_plain_console_output_have_same_text():
     for make in cases.COMPARED.values():
         colored = console.comparison(story_of(make()), color=True)
         assert without_colors(colored) == console.comparison(story_of(make()))
-
-
-def test_escape_sequences_in_results_do_not_reach_the_terminal():
     results = build.results(build.suite_result("\x1b[5mblink\x1b[0m", build.test_result("\x1b]0;title\x07x")))
     text = console.render(story_of(results), color=True)
     assert "\x1b[5m" not in re.findall(r"\x1b[^m]*m", text)
     assert "\x1b]" not in text
 
 
-def test_minimum_score_check_shows_the_score_that_decides_it():
-    check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, passed=False)
-    text = rendered(gate=build.decision(check), verbose=True)
-    assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
-
-
-def test_failed_gate_is_reported_as_failed_despite_no_gate_option():
+def test_console_heading_follows_exit_code_and_a_failed_gate_that_is_not_enforced():
+    for code, heading in ((1, "✗ Evals failed"), (3, "! No verdict"), (70, "! No verdict")):
+        assert heading in rendered(gate=build.decision(passed=False, exit_code=code))
+    interrupted = rendered(gate=build.decision(passed=False, exit_code=130))
+    assert "! No verdict: the run was interrupted" in interrupted
+    assert "✓ Evals passed" in rendered(gate=build.decision(passed=True, exit_code=0))
     check = build.check(name="min-score", required=80, seen=10, passed=False)
     text = rendered(gate=build.decision(check, exit_code=0))
     assert "✗ Evals failed: " in text
     assert "no-gate" in text
-
-
-def test_console_heading_depends_on_exit_code():
-    def console_text(code: int, *, passed: bool = False) -> str:
-        return rendered(gate=build.decision(passed=passed, exit_code=code))
-
-    assert "✓ Evals passed" in console_text(0, passed=True)
-    assert "✗ Evals failed" in console_text(1)
-    assert "! No verdict" in console_text(3)
-    assert "! No verdict" in console_text(70)
-    assert "! No verdict: the run was interrupted" in console_text(130)
 
 
 def gate_row(**fields) -> list[str]:
@@ -183,7 +162,10 @@ def test_odds_are_shown_only_by_verbose_and_for_large_runs(odds, line):
     assert "would fail this gate" not in rendered(*tests[:9], odds=odds, verbose=True)
 
 
-def test_failed_checks_are_listed_first_and_five_named_in_the_verdict():
+def test_failed_checks_come_first_five_are_named_and_show_the_deciding_score():
+    check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, passed=False)
+    text = rendered(gate=build.decision(check), verbose=True)
+    assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
     failed = ("max-drop", "critical:X", *(f"tag:{letter}" for letter in "bcde"))
     checks = [build.check("min-score", 1, 0)] + [build.check(name, 1, 0, passed=False) for name in failed]
     text = rendered(gate=build.decision(*checks), verbose=True)
@@ -202,13 +184,7 @@ def test_reasons_for_no_verdict_are_each_given_once():
         assert "The run stopped early: the time is up" in text
 
 
-def test_last_lines_show_trials_duration_flaky_tests_and_cost():
-    text = console.render(story_of(cases.proven()))
-    assert "30 trials, 2 m 3 s, 1 flaky test." in text
-    assert "The cost is unknown: no price for gpt-next" in text
-
-
-def test_test_that_was_not_judged_is_not_listed_as_broken():
+def test_unjudged_tests_are_not_broken_and_each_cause_is_given_once_with_a_remedy():
     head = [cases.played("Lost parcel", "ppu"), cases.played("Gift card", "ppp")]
     base = [cases.played(test.name, "ppp") for test in head]
     run = build.results(build.suite_result("Refunds", *head))
@@ -216,9 +192,6 @@ def test_test_that_was_not_judged_is_not_listed_as_broken():
     for text in (console.render(story_of(run)), console.comparison(story_of(run))):
         assert "not judged now\n! Lost parcel (100 → 100, undecided)\n" in text
         assert "Broke" not in text
-
-
-def test_unjudged_run_gives_each_cause_once_with_a_remedy():
     judged = build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")
     names = ("Lost parcel", "Gift card")
     trials = (build.trial_result(findings=(judged,)),)
@@ -238,7 +211,7 @@ def test_unjudged_run_gives_each_cause_once_with_a_remedy():
     ) in text
 
 
-def test_comparison_without_checks_has_no_verdict():
+def test_comparison_has_no_verdict_without_checks_and_no_heading_if_incomparable():
     story = story_of(replace(cases.unsure(), gate=build.decision()))
     text = console.comparison(story)
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
@@ -246,9 +219,6 @@ def test_comparison_without_checks_has_no_verdict():
     markdown = documents.comparison(story)
     assert markdown.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
     assert "**Checks**" not in markdown
-
-
-def test_console_has_no_baseline_heading_without_comparison():
     result = cases.against(cases.invalid(), cases.invalid())
     assert "Compared with the baseline" not in console.render(story_of(result), verbose=True)
 
@@ -279,7 +249,10 @@ def test_narrow_terminal_shortens_names_and_keeps_numbers():
     assert f"  {name}  passed  100.0         1 of 1       3.5 s" in rendered(test)
 
 
-def test_console_mentions_chance_at_most_once():
+def test_console_ends_with_effort_and_cost_and_mentions_chance_at_most_once():
+    text = console.render(story_of(cases.proven()))
+    assert "30 trials, 2 m 3 s, 1 flaky test." in text
+    assert "The cost is unknown: no price for gpt-next" in text
     for make in cases.COMPARED.values():
         assert console.render(story_of(make())).count("chance") <= 1
         assert "oise alone" not in console.render(story_of(make()), verbose=True)

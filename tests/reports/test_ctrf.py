@@ -70,7 +70,7 @@ def test_document_of_every_run_is_valid_and_its_totals_add_up(name):
     assert result["environment"]["healthy"] is (results.gate.exit_code == Exit.PASSED)
 
 
-def test_passed_test_has_its_location_and_no_message():
+def test_test_has_its_location_and_if_failed_a_one_line_message_and_the_full_text():
     (test,) = ctrf_tests(build.test_result("Pays back", line=7, tags=("money",)))
     assert (test["name"], test["status"], test["suite"]) == ("Pays back", "passed", ["Refunds"])
     assert (test["filePath"], test["line"], test["tags"]) == ("evals/refunds.json", 7, ["money"])
@@ -78,9 +78,6 @@ def test_passed_test_has_its_location_and_no_message():
     report = {"name": "Conversations", "contentType": "text/html", "path": "report.html"}
     assert test["attachments"] == [report]
     assert "message" not in test
-
-
-def test_failed_test_has_a_one_line_message_and_the_full_text():
     failed = build.finding("failed", reason="first line\nsecond line", evidence=(1,))
     (test,) = ctrf_tests(build.test_result(trials=(build.trial_result(findings=(failed,)),)))
     assert test["status"] == "failed"
@@ -110,14 +107,11 @@ def test_quarantined_and_unselected_tests_are_skipped():
     assert "broken upstream" in quarantined["message"]
 
 
-def test_flaky_test_is_marked_with_the_status_of_each_trial():
+def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts_only():
     trials = (build.trial_result(), build.trial_result(2, findings=(build.finding("failed"),)))
     (test,) = ctrf_tests(build.test_result(trials=trials))
     assert (test["status"], test["flaky"], test["retries"]) == ("failed", True, 0)
     assert [step["status"] for step in test["steps"]] == ["passed", "failed"]
-
-
-def test_retries_count_failed_attempts_not_trials():
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
     trials = (build.trial_result(), build.trial_result(2, attempts=(broke, ended)))
     (test,) = ctrf_tests(build.test_result(trials=trials))
@@ -127,16 +121,13 @@ def test_retries_count_failed_attempts_not_trials():
     ]
 
 
-def test_failed_gate_without_failed_tests_adds_a_failure():
+def test_failed_gate_adds_a_failure_unless_a_test_failed_and_missing_verdict_always():
     for decision, reason in ((REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")):
         *_, gate = ctrf_tests(build.test_result(), gate=decision)
         assert (gate["name"], gate["status"], gate["suite"]) == ("gate", "failed", ["ci-evals"])
         assert reason in gate["message"]
     (test,) = ctrf_tests(failed_test(), gate=REFUSED)
     assert test["name"] == "bad"
-
-
-def test_run_without_verdict_adds_a_failure_beside_a_failed_test():
     unplayed = build.test_result("b", trials=(), not_run=1)
     *tests, gate = ctrf_tests(build.test_result("good"), failed_test(), unplayed, gate=NO_VERDICT)
     assert [test["status"] for test in tests] == ["passed", "failed", "other"]

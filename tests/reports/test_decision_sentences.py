@@ -41,11 +41,6 @@ def decided_after(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Result
     return replace(results, run=replace(results.run, rounds=rounds), gate=gate)
 
 
-def test_decision_is_not_explained_for_single_round_or_missing_baseline():
-    assert sentences(compared("hh", "hh")) == []
-    assert sentences(build.results(build.suite_result("Refunds"))) == []
-
-
 def test_decision_names_the_round_its_reason_and_saved_conversations():
     (early,) = sentences(decided_after(2, 0.6))
     saved = "which saved up to 20 conversations"
@@ -64,7 +59,9 @@ def test_decision_names_the_round_its_reason_and_saved_conversations():
     assert sentences(decided_after(2, 0.6, at=(2,))) == []
 
 
-def test_run_without_verdict_explains_no_decision():
+def test_decision_is_not_explained_without_rounds_baseline_or_verdict():
+    assert sentences(compared("hh", "hh")) == []
+    assert sentences(build.results(build.suite_result("Refunds"))) == []
     results = decided_after(2, 0.6)
     gate = build.decision(passed=False, reasons=("nothing",))
     assert sentences(replace(results, gate=gate)) == []
@@ -88,18 +85,6 @@ def test_score_difference_from_base_agent_is_stated(fields, sentence):
     assert sentences(both_sides(fields)) == [sentence]
 
 
-def test_number_of_ignored_smaller_runs_is_stated():
-    smaller = replace(HISTORY, runs=1, together=1, spread=None)
-    end = "fewer tests or trials than the newest and"
-    assert sentences(compared("hh", "hh", history=smaller)) == []
-    assert sentences(compared("hh", "hh", history=replace(smaller, smaller=1))) == [
-        f"1 earlier run of main has {end} is left out."
-    ]
-    assert sentences(compared("hh", "hh", history=replace(smaller, smaller=2))) == [
-        f"2 earlier runs of main have {end} are left out."
-    ]
-
-
 def test_rerun_of_the_base_agent_is_explained_by_the_history():
     first, second = sentences(both_sides({"delta": -6.1, "p": 0.01}, history=HISTORY))
     assert first == (
@@ -114,21 +99,23 @@ def test_rerun_of_the_base_agent_is_explained_by_the_history():
     assert sentences(always)[0].startswith(PLAYED)
 
 
-def test_history_sentences_state_spread_and_use_of_earlier_runs():
-    assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
-    assert sentences(compared("hh", "hh", history=replace(HISTORY, decides=True), method="history")) == [
-        f"{SPREAD}.",
-        "p compares this run with the last 6 runs of main together.",
-    ]
+def test_history_sentences_state_spread_use_ignored_runs_and_a_branch_that_moved():
+    def of(history: HistoryComparison, **fields) -> list[str]:
+        return sentences(compared("hh", "hh", history=history, **fields))
 
-
-def test_baseline_branch_that_moved_is_reported():
+    smaller = replace(HISTORY, runs=1, together=1, spread=None)
+    end = "fewer tests or trials than the newest and"
+    assert of(smaller) == []
+    assert of(replace(smaller, smaller=1)) == [f"1 earlier run of main has {end} is left out."]
+    assert of(replace(smaller, smaller=2)) == [f"2 earlier runs of main have {end} are left out."]
+    used = "p compares this run with the last 6 runs of main together."
+    assert of(HISTORY) == [f"{SPREAD}."]
+    assert of(replace(HISTORY, decides=True), method="history") == [f"{SPREAD}.", used]
     moved = replace(HISTORY, together=2)
-    assert sentences(compared("hh", "hh", history=moved))[0] == (
-        "main changed: its last 2 runs differ from those before, which are left out."
-    )
-    both = compared("hh", "hh", history=moved, method="both-sides", delta=0.0)
-    assert sentences(both)[1].startswith("The base branch changed: its last 2 runs")
+    changed = "main changed: its last 2 runs differ from those before, which are left out."
+    assert of(moved)[0] == changed
+    both = of(moved, method="both-sides", delta=0.0)
+    assert both[1].startswith("The base branch changed: its last 2 runs")
 
 
 @each_row(("before", "now", "judge", "advised"), [

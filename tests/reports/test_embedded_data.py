@@ -54,7 +54,7 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
 
-def test_conversations_are_stored_apart_from_test_facts():
+def test_conversations_are_embedded_apart_from_facts_and_large_ones_in_own_packs():
     talk = build.transcript("user: hi | agent: ok [GREETING]").turns
     test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
     result = unpacked(run_of(test))
@@ -64,9 +64,6 @@ def test_conversations_are_stored_apart_from_test_facts():
     assert result["t0"]["head"]["packs"] == [2]
     greeting = [["workflows", [{"text": "GREETING"}]]]
     assert [[turn["actions"] for turn in trial] for trial in result["t0.1"]] == [[greeting], []]
-
-
-def test_large_conversations_are_embedded_in_separate_packs():
     texts = ("short", "x" * 300_000, "y" * 300_000, "short")
     talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in texts]
     result = unpacked(run_of_trials(*(build.trial_result(turns=talk) for talk in talks)))
@@ -76,7 +73,7 @@ def test_large_conversations_are_embedded_in_separate_packs():
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 
-def test_baseline_is_matched_by_suite_and_test_name():
+def test_baseline_is_matched_by_name_and_equal_names_have_distinct_addresses():
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
     result = unpacked(head, base)
@@ -85,9 +82,6 @@ def test_baseline_is_matched_by_suite_and_test_name():
     assert "defines this test differently" in result["t1"]["notice"]
     tests = embedded_data.tests_of(story_of(head, ComparisonRuns(base)))
     assert [test.same for test in tests] == [False, False]
-
-
-def test_equally_named_tests_have_distinct_addresses():
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
     result = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
@@ -183,7 +177,7 @@ def test_long_baseline_embeds_only_first_20_trials_and_counterparts():
     assert "note" not in unpacked(head, head)["t0"]["base"]
 
 
-def test_lone_surrogates_are_embedded_as_escapes():
+def test_hostile_text_is_embedded_as_base64_and_lone_surrogates_as_escapes():
     talk = (build.turn(agent=f"half {LONE_SURROGATE}", trace={"x": LONE_SURROGATE}),)
     test = build.test_result(
         name=f"name {LONE_SURROGATE}",
@@ -195,8 +189,6 @@ def test_lone_surrogates_are_embedded_as_escapes():
     assert json.loads(result["t0"]["userInfo"]) == {LONE_SURROGATE: 10**400}
     assert result["t0.1"][0][0]["agent"] == f"half {LONE_SURROGATE}"
 
-
-def test_hostile_text_is_embedded_as_base64():
     def test_of(number: int, text: str):
         trial = build.trial_result(turns=(build.turn(agent=text, trace={text: text}),))
         return build.test_result(name=f"{number} {text}", trials=(trial,))

@@ -59,7 +59,8 @@ def test_passed_test_has_its_findings_in_the_output():
     assert "PASSED  The refund workflow starts (strict tool_used): because" in case.system_out
 
 
-def test_failure_has_a_one_line_message_and_the_full_text():
+def test_failure_has_a_one_line_message_even_without_a_reason_and_the_full_text():
+    """A failure with an empty message would be dropped by writer and readers."""
     failed = result_of(
         build.finding("failed", reason="first line\nsecond line", evidence=(1,)), build.finding()
     )
@@ -69,10 +70,6 @@ def test_failure_has_a_one_line_message_and_the_full_text():
     assert "FAILED  The refund workflow starts (strict tool_used): first line\nsecond line" in failed.text
     assert "user: I want my money back." in failed.text
     assert "agent: I have started the refund." in failed.text
-
-
-def test_failure_without_a_reason_has_a_message():
-    """A failure with an empty message would be dropped by writer and readers."""
     failed = result_of(build.finding("failed", criterion="Kind", reason=""))
     assert isinstance(failed, junitparser.Failure)
     assert failed.message == "Kind:"
@@ -102,13 +99,6 @@ def test_unselected_test_is_skipped_and_test_that_did_not_run_is_an_error(planne
     case = case_of(build.test_result(trials=(), not_run=planned))
     assert [type(result) for result in case.result] == [kind]
     assert case.time == 0
-
-
-def test_junit_case_of_bundled_suite_has_no_file_or_line():
-    case = xml_of(build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))).find(
-        ".//testcase"
-    )
-    assert (case.get("file"), case.get("line"), case.get("classname")) == (None, None, "HR")
 
 
 def test_junit_totals_are_summed_over_all_suites():
@@ -145,13 +135,17 @@ def test_run_without_verdict_has_an_error_beside_a_failed_test(never_began, erro
     assert [root.get(name) for name in ("failures", "errors", "skipped")] == ["1", "1", "0"]
 
 
-def test_equally_named_suites_get_distinct_names():
+def test_equally_named_suites_get_distinct_names_and_bundled_ones_no_file_or_line():
+    case = xml_of(build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))).find(
+        ".//testcase"
+    )
+    assert (case.get("file"), case.get("line"), case.get("classname")) == (None, None, "HR")
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
     names = [suite.get("name") for suite in xml_of(build.results(*suites))]
     assert names == ["Refunds (a.json)", "Refunds (b.json)", "Refunds (b.json) (2)"]
 
 
-def test_long_reasons_and_conversations_are_truncated():
+def test_long_reasons_and_conversations_are_shown_up_to_the_limit():
     long = build.turn(agent="word " * 10_000)
     trial = build.trial_result(turns=(long,), findings=(build.finding("failed", reason="x" * 10_000),))
     case = case_of(build.test_result(trials=(trial,)))
@@ -159,9 +153,6 @@ def test_long_reasons_and_conversations_are_truncated():
     assert len(case.system_out) < 17_500
     assert case.result[0].text.count(sanitize.CUT_NOTE) == 2
     assert case.system_out.endswith(sanitize.CUT_NOTE)
-
-
-def test_conversations_of_the_first_trials_are_shown_up_to_the_limit():
     turn = build.turn(agent="word " * 300 + "\u200b" * 5_000)
     trials = tuple(build.trial_result(number, turns=(turn,)) for number in range(1, 31))
     few = case_of(build.test_result(trials=trials[:10])).system_out
@@ -188,16 +179,13 @@ def properties(suite) -> dict[str, str]:
     return {one.get("name"): one.get("value") for one in suite.find("properties")}
 
 
-def test_suite_properties_hold_the_change_and_the_baseline_if_compared():
+def test_suite_properties_hold_change_baseline_and_what_is_known_of_the_run():
     """All properties are in the golden files."""
     compared = properties(xml_of(cases.unproven())[0])
     assert (compared["delta"], compared["delta-low"], compared["delta-high"]) == ("-5.6", "-18.4", "+5.5")
     assert compared["baseline-commit"] == cases.BASE_COMMIT
     assert compared["gate-failed"] == "min-score, max-drop"
     assert "delta" not in properties(xml_of(cases.incomparable())[0])
-
-
-def test_properties_of_the_run_are_repeated_in_each_suite():
     unsure, *_ = xml_of(cases.unsure())
     assert properties(unsure)["gate"] == "passed"
     assert "gate-failed" not in properties(unsure)

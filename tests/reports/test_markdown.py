@@ -35,13 +35,10 @@ def summary_of(*tests, **fields) -> str:
 FAILED_GATE = build.decision(passed=False, exit_code=1)
 
 
-def test_missing_trace_is_distinguished_from_no_action():
+def test_agent_actions_are_listed_and_none_differ_from_a_missing_trace():
     nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
     assert "this reply has no trace" in report_of(build.turn(**nothing))
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
-
-
-def test_agent_actions_are_listed_with_their_reply():
     text = report_of(
         build.turn(
             workflows=("REFUND", "AUDIT"),
@@ -74,27 +71,21 @@ def test_tool_calls_are_listed_in_full_and_escaped():
     assert "`close` (arguments unknown: cut off)" in line
 
 
-def test_raw_reply_is_shown_collapsed_if_recorded():
+def test_raw_reply_is_shown_collapsed_and_attempts_with_their_errors():
     text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
     assert hostile_text.RenderedMarkdown(text).tags.count("details") == 2
     assert "Raw reply" not in report_of(build.turn())
-
-
-def test_attempts_are_listed_with_their_errors():
     lost = cases.Attempt(status=EndState.FAILED, error="timed out")
     won = cases.Attempt(status=EndState.COMPLETED)
     assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
 
 
-def test_turn_of_several_failed_criteria_is_quoted_once():
+def test_criteria_are_ordered_by_failed_trials_and_their_shared_turn_is_quoted_once():
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     text = summary_of(build.test_result(trials=(build.trial_result(findings=failures),)))
     assert text.count("I want my money back") == 1
     assert text.index("*One*") < text.index("*Two*") < text.index("I want my money back")
-
-
-def test_criteria_are_ordered_by_number_of_failed_trials():
     rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
     fine = build.finding(criterion="Rare")
     trials = (build.trial_result(1, findings=(rare, often)), build.trial_result(2, findings=(fine, often)))
@@ -117,82 +108,44 @@ def section_names(results) -> list[str]:
     return [section.name for section in summary.sections(story_of(results))]
 
 
-def test_section_names_contain_no_live_markup():
+def test_summary_sections_are_in_reading_order_and_their_names_have_no_live_markup():
+    assert "; ".join(section_names(cases.proven())) == (
+        "the verdict; what to do; the suites' scores; the tests that broke; the tests that were not judged; "
+        "the fixed tests; how sure this is; the exact score; the suites' exact scores; the baseline; "
+        "the proven drops of tests; the flaky tests; the end of a fold; the details; all tests of Refunds; "
+        "all tests of Exchanges; the meaning of a score; the checks; errors and undecided; cost and latency; "
+        "more on the suites; the process; the tests not compared; "
+        "the numbers of: Tokens and cost by role and model, prices of 2026-11-01; the run's facts; "
+        "the end of a fold; the commits"
+    )
     text = "@octocat [a](https://evil.example) :shipit: <b>"
     for name in section_names(hostile_text.fill_free_text(cases.bad(), text)):
         assert hostile_text.RenderedMarkdown(name).tags == ["p"]
         assert not hostile_text.RenderedMarkdown(name).live
 
 
-def test_summary_sections_are_in_reading_order():
-    assert section_names(cases.proven()) == [
-        "the verdict",
-        "what to do",
-        "the suites' scores",
-        "the tests that broke",
-        "the tests that were not judged",
-        "the fixed tests",
-        "how sure this is",
-        "the exact score",
-        "the suites' exact scores",
-        "the baseline",
-        "the proven drops of tests",
-        "the flaky tests",
-        "the end of a fold",
-        "the details",
-        "all tests of Refunds",
-        "all tests of Exchanges",
-        "the meaning of a score",
-        "the checks",
-        "errors and undecided",
-        "cost and latency",
-        "more on the suites",
-        "the process",
-        "the tests not compared",
-        "the numbers of: Tokens and cost by role and model, prices of 2026-11-01",
-        "the run's facts",
-        "the end of a fold",
-        "the commits",
-    ]
-
-
-def test_run_id_is_shown_as_code():
-    run = build.run_info(id="3aceb90018667fc1")
-    assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1
-
-
-def failed_before_any_reply(provider: str):
-    """A run of one trial that failed with both its verdicts undecided."""
+def test_errored_trial_is_reported_once_and_its_judged_criteria_only_if_offline():
     findings = (
         build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no reply had a trace"),
         build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge"),
     )
     trial = build.trial_result(status=EndState.FAILED, error="refused", turns=(), findings=findings)
     suite = build.suite_result("Refunds", build.test_result(trials=(trial,)))
-    return build.results(suite, run=build.run_info(config={"provider": provider})), suite
-
-
-def test_errored_trial_is_reported_once_without_its_undecided_verdicts():
-    results, suite = failed_before_any_reply("openai")
-    for text in (
-        documents.summary(story_of(results)),
-        documents.suite_summary(story_of(results), suite, ["x"]),
-    ):
+    online, offline = (
+        story_of(build.results(suite, run=build.run_info(config={"provider": provider})))
+        for provider in ("openai", "offline")
+    )
+    for text in (documents.summary(online), documents.suite_summary(online, suite, ["x"])):
         assert "**1 trial errored**: refused" in text
         assert "verdict undecided" not in text
         assert "No judge was configured" not in text
-
-
-def test_offline_run_counts_judged_criteria_of_errored_trials_as_undecided():
-    results, suite = failed_before_any_reply("offline")
-    for text in (
-        documents.summary(story_of(results)),
-        documents.suite_summary(story_of(results), suite, ["x"]),
-    ):
+    for text in (documents.summary(offline), documents.suite_summary(offline, suite, ["x"])):
         assert "No judge was configured: 1 criterion is left out of the score." in text
 
 
-def test_suite_summary_links_to_test_reports():
+def test_summary_has_run_id_as_code_and_that_of_a_suite_links_to_test_reports():
+    run = build.run_info(id="3aceb90018667fc1")
+    assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
     page = hostile_text.RenderedMarkdown(
         documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
@@ -201,30 +154,16 @@ def test_suite_summary_links_to_test_reports():
     assert "A [test] (1)" in page.text
 
 
-def test_summary_without_enough_verdicts_has_no_score_heading():
-    undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
-    trial = build.trial_result(findings=(build.finding("passed"), *undecided))
-    gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
-    text = summary_of(build.test_result("Lost parcel", trials=(trial,)), gate=gate, decided_share=0.1)
-    assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
-    assert "Score of what was judged" not in text
-
-
-def test_broken_test_is_shown_once_with_reasons_and_turn():
-    text = documents.summary(story_of(cases.proven()))
+def test_broken_test_is_shown_once_with_reasons_and_blamed_only_if_there_is_a_verdict():
+    failed = cases.proven()
+    text = documents.summary(story_of(failed))
     heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
     assert text.count(f"{heading} fails the run\n") == 1
     assert "### Failed" not in text
-    sections = summary.sections(story_of(cases.proven()))
-    (broken,) = [section.text for section in sections if section.name == "the tests that broke"]
+    (broken,) = [one.text for one in summary.sections(story_of(failed)) if one.name == "the tests that broke"]
     assert "- *The refund workflow starts* (failed in 5 of 5 trials): REFUND" in broken
     assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in broken
-
-
-def test_failing_critical_test_is_not_blamed_in_run_without_verdict():
-    failed = cases.proven()
     without = replace(failed, gate=build.decision(exit_code=3, reasons=("2 trials broke off",)))
-    assert "critical, so this alone fails the run" in documents.summary(story_of(failed))
     assert "critical, so this alone fails the run" not in documents.summary(story_of(without))
     assert "): critical\n" in documents.summary(story_of(without))
 
@@ -255,32 +194,19 @@ def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
     assert "what failed before" in names
 
 
-def test_p_values_and_intervals_appear_only_in_collapsed_sections():
-    for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
-        first = comment_cases.unfolded(documents.summary(story_of(make())))
-        assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
-    text = documents.summary(story_of(cases.proven()))
-    assert text.count("Larger than chance explains for a single test: Refund in time (p = 0.004).") == 1
+def test_failing_tests_are_collapsed_after_the_tenth_or_if_the_gate_passed():
+    def newly_failing(number: int) -> str:
+        head, base = (
+            build.suite_result("Refunds", *(cases.played(f"Test {place}", letter) for place in range(number)))
+            for letter in "fp"
+        )
+        run = cases.against(build.results(head, gate=FAILED_GATE), cases.base_run(base))
+        return documents.summary(story_of(run))
 
-
-def many_newly_failing(number: int):
-    """A run in which so many tests fail that passed before."""
-    head = [cases.played(f"Test {place}", "f") for place in range(number)]
-    base = [cases.played(f"Test {place}", "p") for place in range(number)]
-    run = build.results(build.suite_result("Refunds", *head), gate=FAILED_GATE)
-    return cases.against(run, cases.base_run(build.suite_result("Refunds", *base)))
-
-
-def test_failing_tests_after_the_tenth_are_collapsed():
-    text = documents.summary(story_of(many_newly_failing(50)))
-    shown, _, rest = text.partition("<summary>40 more tests</summary>")
+    shown, _, rest = newly_failing(50).partition("<summary>40 more tests</summary>")
     assert "### Broke since the baseline" in shown
-    assert shown.count("**❌") == 10
-    assert rest.count("**❌") == 40
-    assert "more tests</summary>" not in documents.summary(story_of(many_newly_failing(4)))
-
-
-def test_failures_of_passed_gate_are_collapsed():
+    assert (shown.count("**❌"), rest.count("**❌")) == (10, 40)
+    assert "more tests</summary>" not in newly_failing(4)
     results = build.results(build.suite_result("Refunds", cases.played("Gift card", "ppf")))
     shown, _, folded = documents.summary(story_of(results)).partition("<details>")
     assert "*Gift card* fails." in shown
@@ -290,8 +216,12 @@ def test_failures_of_passed_gate_are_collapsed():
     assert "### Failed\n\n**❌ Gift card**" in broken.partition("<details>")[0]
 
 
-def test_score_over_compared_tests_is_shown_separately():
+def test_p_values_and_intervals_are_collapsed_and_score_of_compared_tests_is_separate():
+    for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
+        first = comment_cases.unfolded(documents.summary(story_of(make())))
+        assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
     text = documents.summary(story_of(cases.proven()))
+    assert text.count("Larger than chance explains for a single test: Refund in time (p = 0.004).") == 1
     assert " compared tests |" in text
     assert "66.6\xa0(3\xa0of\xa04)" in text
     assert "compared tests" not in documents.summary(story_of(cases.unproven()))
@@ -348,14 +278,20 @@ def test_imported_failure_shows_its_message_without_the_traceback():
     assert "def test" in console.render(story, verbose=True)
 
 
-def test_mostly_undecided_suite_has_no_score_in_the_first_table():
+def test_mostly_undecided_run_has_no_score_in_heading_nor_such_a_suite_in_first_table():
+    undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
+    trial = build.trial_result(findings=(build.finding("passed"), *undecided))
+    gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
+    text = summary_of(build.test_result("Lost parcel", trials=(trial,)), gate=gate, decided_share=0.1)
+    assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
+    assert "Score of what was judged" not in text
     run = comment_cases.bad()
     open_suite = replace(run.suites[0], decided_share=0.17)
     text = documents.summary(story_of(replace(run, suites=(open_suite, *run.suites[1:]))))
     assert "| ❌ 6 failed | Refunds | n/a | 93 | n/a | 2 of 8 |" in text
 
 
-def test_tests_that_fail_for_the_same_reasons_are_explained_once():
+def test_same_reasons_of_failed_tests_are_explained_once_unless_one_has_a_warning():
     reasons = ("never executed", "never executed", "said nothing")
     tests = []
     for number, reason in enumerate(reasons, start=1):
@@ -372,9 +308,6 @@ def test_tests_that_fail_for_the_same_reasons_are_explained_once():
     assert text.count("same criteria and reasons") == 1
     assert "same criteria and reasons" not in console.render(story, verbose=True)
     assert "".join(page.render(story)).count("Same criteria and reasons as Refund 1") == 1
-
-
-def test_test_with_a_warning_is_explained_separately():
     finding = build.finding("failed", criterion="The refund starts", reason="never executed")
     test = build.test_result(trials=(build.trial_result(findings=(finding,)),))
     plain, warned = (

@@ -106,21 +106,7 @@ def test_page_head_names_commit_ref_and_pull_request(ref, shown):
     assert shown in page_of(replace(RUNS["good"], run=build.run_info(git=git))).text("_content")
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_page_is_deterministic_plain_text_with_unique_ids(name):
-    results, baseline = RUNS[name], ComparisonRuns(baseline=RUNS["good"])
-    result = page_of(results)
-    words = set(result.text().replace(",", " ").replace(".", " ").split())
-    assert not words & {"NaN", "nan", "None", "True", "False", "inf"}
-    assert len(result.ids) == len(set(result.ids))
-    shard = replace(results, run=replace(results.run, shard=build.shard(1, 2, (1,))))
-    for text in (result.text(), page_of(shard).text()):  # no Markdown of sentences that several reports share
-        assert [mark for mark in ("`", "**") if mark in text] == []
-    first, second = ("".join(page.render(story_of(results, baseline))) for _ in range(2))
-    assert first == second
-
-
-def test_broken_test_shows_its_reason_quote_and_last_pass():
+def test_broken_test_shows_its_reason_quote_last_pass_and_first_failure():
     result = page_of(RUNS["proven"])
     items = result.text("_broken")
     assert "Broke since the baseline (2)" in items
@@ -136,9 +122,6 @@ def test_broken_test_shows_its_reason_quote_and_last_pass():
     ):
         assert part in first
     assert "#Refunds/Refund%20in%20time/1/1" in result.links
-
-
-def test_first_failure_is_looked_up_in_comparison_runs():
     results = RUNS["proven"]
     failed = build.results(
         *results.suites, run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2))
@@ -147,7 +130,7 @@ def test_first_failure_is_looked_up_in_comparison_runs():
     assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in sample
 
 
-def test_failed_tests_without_a_baseline_are_explained_in_full():
+def test_failures_without_baseline_and_old_critical_ones_are_explained_in_full():
     result = page_of(RUNS["bad"])
     assert "ci-evals show --failed" in result.text("code")
     failures = result.text("_broken")
@@ -157,15 +140,9 @@ def test_failed_tests_without_a_baseline_are_explained_in_full():
     assert "broke since" not in failures
     assert page_of(RUNS["good"]).text("_broken") == "What failed No test failed."
 
-
-def test_critical_test_that_failed_before_is_explained_in_full():
     def suite(new: str):
-        tests = (
-            cases.played("New", new),
-            cases.played("Old", "f"),
-            cases.played("Grave", "f", critical=True),
-        )
-        return build.results(build.suite_result("Refunds", *tests))
+        old, grave = cases.played("Old", "f"), cases.played("Grave", "f", critical=True)
+        return build.results(build.suite_result("Refunds", cases.played("New", new), old, grave))
 
     stories = page_of(cases.against(suite("f"), suite("p"))).text("article")
     assert "New" in stories
@@ -174,9 +151,17 @@ def test_critical_test_that_failed_before_is_explained_in_full():
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_link_of_the_page_has_a_target(name):
-    results = RUNS[name]
+def test_page_is_deterministic_plain_text_with_unique_ids_and_targets_of_all_links(name):
+    results, baseline = RUNS[name], ComparisonRuns(baseline=RUNS["good"])
     result = page_of(results)
+    words = set(result.text().replace(",", " ").replace(".", " ").split())
+    assert not words & {"NaN", "nan", "None", "True", "False", "inf"}
+    assert len(result.ids) == len(set(result.ids))
+    shard = replace(results, run=replace(results.run, shard=build.shard(1, 2, (1,))))
+    for text in (result.text(), page_of(shard).text()):  # no Markdown of sentences that several reports share
+        assert [mark for mark in ("`", "**") if mark in text] == []
+    first, second = ("".join(page.render(story_of(results, baseline))) for _ in range(2))
+    assert first == second
     tests = {(one.suite, one.test.name): one.test for one in embedded_data.tests_of(story_of(results))}
     for link in result.links:
         if "/" in link:
@@ -186,14 +171,6 @@ def test_every_link_of_the_page_has_a_target(name):
             assert not places or turn <= len(known[trial - 1].turns)
         else:
             assert link == "#" or link[1:] in result.ids
-
-
-def test_addresses_are_encoded_as_encodeuricomponent_does():
-    test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
-    shown = embedded_data.tests_of(story_of(build.results(build.suite_result("A/B", test))))[0]
-    name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
-    assert shown.address() == f"#A%2FB/{name}"
-    assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
 @each_row("text", [text for text in hostile_text.CORPUS if len(text) > 5])
@@ -228,14 +205,11 @@ def test_run_without_suites_or_tests_has_a_page():
     assert page_of(build.results(empty, counts=nothing.counts)).rows == []
 
 
-def test_gate_table_lists_failed_checks_first():
+def test_page_lists_failed_checks_first_and_explains_a_missing_comparison():
     table = page_of(RUNS["bad"]).text("_gate")
     assert "min-score failed at least 80 55.5" in table
     assert table.index("category:tone failed") < table.index("max-errors passed at most 0 0")
     assert "max-drop not checked at most 2 n/a there is no baseline" in table
-
-
-def test_missing_comparison_is_explained():
     comparison = page_of(RUNS["incomparable"]).text("overview")
     assert "not compared with the baseline: the models of judge or simulated user changed" in comparison
 
@@ -331,7 +305,12 @@ def test_page_coverage_lists_lost_unused_and_new_logic():
     assert page_of(unknown).text("_coverage") == ""
 
 
-def test_embedded_index_lists_every_test_by_suite_and_name():
+def test_index_lists_every_test_and_addresses_are_encoded_as_encodeuricomponent_does():
+    test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
+    shown = embedded_data.tests_of(story_of(build.results(build.suite_result("A/B", test))))[0]
+    name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
+    assert shown.address() == f"#A%2FB/{name}"
+    assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
     results = RUNS["proven"]
     text = "".join(page.render(story_of(results)))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])

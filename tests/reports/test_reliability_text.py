@@ -88,7 +88,7 @@ def test_short_comment_keeps_reliability_warnings():
     assert "Left out here for lack of space" in text
 
 
-def test_disagreeing_votes_are_flagged_at_newly_failing_tests():
+def test_disagreeing_votes_are_flagged_in_every_report_but_only_in_their_test():
     passed = build.test_result(
         reliability_cases.TOO_LATE,
         trials=tuple(
@@ -105,9 +105,6 @@ def test_disagreeing_votes_are_flagged_at_newly_failing_tests():
     files = report_texts.files_of_run(run)
     assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
     assert f"! {FLAG}" in files[JUNIT]
-
-
-def test_criterion_is_flagged_only_in_its_own_test():
     warnings = story_of(RUN).judging.of_criteria
     assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
     assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
@@ -120,19 +117,14 @@ def remark_of(topic: str, results) -> str:
     return text
 
 
-def test_outdated_calibration_is_reported_in_one_line():
+def test_outdated_calibration_and_one_that_bars_the_judge_are_reported_with_reason():
     old = OldCalibration(at=reliability_cases.STUDY_TIME, why="another judge: the prompt changed")
     sentence = "The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."
     assert remark_of("Calibration", reliability_cases.results_with_all_studies(studies=(old,))) == sentence
-
-
-def test_calibration_that_bars_judge_causes_warning_with_reason():
     whole, *_ = reliability_cases.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
-    run = reliability_cases.results_with_all_studies(
-        studies=(replace(reliability_cases.CALIBRATION, parts=(barred,)),)
-    )
-    warnings = story_of(run).judging.warnings
+    study = replace(reliability_cases.CALIBRATION, parts=(barred,))
+    warnings = story_of(reliability_cases.results_with_all_studies(studies=(study,))).judging.warnings
     assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
 
@@ -207,20 +199,7 @@ def test_disagreement_warning_is_short_and_advises_another_judge():
     assert max(map(len, items)) < 560
 
 
-def test_excluded_trial_shows_where_its_user_broke_character():
-    message = own_report(reliability_cases.LOST)
-    assert "- repeats in turn 2: it says again what it said in turn 1" in message
-    assert "> As an AI language model" in message
-    assert "meta text on leaving" in message
-    (errors, *_) = failures.errors_by_cause(RUN.suites)
-    assert (errors.what, errors.reason, errors.tests) == (
-        "3 trials excluded, since the simulated user broke character",
-        "repeats, meta text",
-        (reliability_cases.TOO_LATE, reliability_cases.LOST),
-    )
-
-
-def test_junit_skips_test_without_valid_trials():
+def test_junit_skips_test_without_valid_trials_and_annotations_mark_unreliable_criteria():
     cases_by_name = {
         case.get("name"): case
         for case in ET.fromstring(report_texts.files_of_run(RUN)[JUNIT]).iter("testcase")
@@ -228,22 +207,16 @@ def test_junit_skips_test_without_valid_trials():
     skipped = cases_by_name[reliability_cases.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
     assert cases_by_name[reliability_cases.TOO_LATE].find("failure") is not None
-
-
-def test_annotations_mark_tests_with_less_reliable_criteria():
     result = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
     assert [(one.severity, one.line) for one in result] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
     assert FLAG in result[1].message
 
 
-def test_graded_verdict_shows_its_dimensions_as_a_table():
+def test_test_report_shows_dimensions_of_a_grade_and_model_and_reason_of_each_vote():
     report = own_report(reliability_cases.IN_TIME)
     assert "Graded 0.75 of 1; passed from 0.7 on." in report
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", report)
     assert "The day is named &#124; late." in report
-
-
-def test_votes_are_listed_with_model_outcome_and_reason():
     report = own_report(reliability_cases.TOO_LATE)
     assert "3 votes: 1 passed, 2 failed" in report
     assert "- ✅ passed, `gpt-5-mini`, rests on turn 1" in report
@@ -275,7 +248,17 @@ def test_suite_report_covers_only_its_own_judge_and_user():
     assert "meta text 3, repeats 3" in other
 
 
-def test_excluded_trial_is_logged_when_it_ends():
+def test_excluded_trial_shows_where_its_user_broke_character_and_is_logged():
+    message = own_report(reliability_cases.LOST)
+    assert "- repeats in turn 2: it says again what it said in turn 1" in message
+    assert "> As an AI language model" in message
+    assert "meta text on leaving" in message
+    (errors, *_) = failures.errors_by_cause(RUN.suites)
+    assert (errors.what, errors.reason, errors.tests) == (
+        "3 trials excluded, since the simulated user broke character",
+        "repeats, meta text",
+        (reliability_cases.TOO_LATE, reliability_cases.LOST),
+    )
     log = io.StringIO()
     plan = make_plan({"name": reliability_cases.LOST})
     watch = progress.lines(plan, Console(log, Redactor()), prices.bundled)

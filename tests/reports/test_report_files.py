@@ -54,16 +54,6 @@ def test_results_file_of_a_suite_has_its_score_and_the_gate_of_the_run():
     assert (own.score, own.counts, own.gate) == (run.suites[1].score, run.suites[1].counts, run.gate)
 
 
-def test_suite_folders_are_unique_ignoring_case_and_stamped_in_utc():
-    taken = set()
-    for name in ("Refunds", "refunds", "REFUNDS", "../Refunds", "Refunds!"):
-        taken.add(folder_for(name, build.STARTED_AT, taken))
-    assert len({folder.casefold() for folder in taken}) == 5
-    assert f"Refunds/{STAMP}" in taken
-    central_europe = build.STARTED_AT.astimezone(timezone(timedelta(hours=1)))
-    assert folder_for("Refunds", central_europe, ()) == f"Refunds/{STAMP}"
-
-
 @settings(max_examples=examples(60))
 @given(
     st.lists(
@@ -106,16 +96,6 @@ def test_results_file_survives_the_round_trip(value, text, score, seconds):
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
 
-def test_deeply_nested_trace_survives_the_round_trip():
-    trace = []
-    for _ in range(240):
-        trace = [trace]
-    written = report_texts.results_json_text(
-        run_of_trial(build.trial_result(turns=(build.turn(trace=trace),)))
-    )
-    assert report_texts.results_json_text(report_files.load(written, "x")) == written
-
-
 @pytest.mark.parametrize("name", cases.CASES)
 def test_results_file_is_json_and_reads_back_as_the_same_results(name):
     results = cases.CASES[name]()
@@ -127,7 +107,14 @@ def test_results_file_is_json_and_reads_back_as_the_same_results(name):
     assert keys <= json.loads(written).keys()
 
 
-def test_agent_data_with_same_keys_as_results_is_written_unchanged():
+def test_deep_traces_and_agent_data_with_keys_of_results_are_written_unchanged():
+    trace = []
+    for _ in range(240):
+        trace = [trace]
+    written = report_texts.results_json_text(
+        run_of_trial(build.trial_result(turns=(build.turn(trace=trace),)))
+    )
+    assert report_texts.results_json_text(report_files.load(written, "x")) == written
     odd = {"suites": [], "tests": [], "trials": [], "turns": [], "x": ['\n  "turns": []', {"trials": []}]}
     turn = build.turn(params=odd, trace=odd, agent='      "turns": []')
     test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(turn,)),) * 2)
@@ -194,7 +181,14 @@ def test_reports_are_redrawn_from_the_results_file_of_run_or_suite(tmp_path):
     assert again == {path.removeprefix(folder): files[path] for path in reports}
 
 
-def test_duplicate_names_are_numbered_without_collisions():
+def test_suite_folders_are_unique_and_stamped_in_utc_and_equal_names_are_numbered():
+    taken = set()
+    for name in ("Refunds", "refunds", "REFUNDS", "../Refunds", "Refunds!"):
+        taken.add(folder_for(name, build.STARTED_AT, taken))
+    assert len({folder.casefold() for folder in taken}) == 5
+    assert f"Refunds/{STAMP}" in taken
+    central_europe = build.STARTED_AT.astimezone(timezone(timedelta(hours=1)))
+    assert folder_for("Refunds", central_europe, ()) == f"Refunds/{STAMP}"
     for alike, shown in (
         (["A", "B"], ["A", "B"]),
         (["A", "A", "A"], ["A", "A (2)", "A (3)"]),

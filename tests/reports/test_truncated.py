@@ -43,16 +43,13 @@ def omitted(text: str) -> str:
     return text.rpartition("Left out here for lack of space: ")[2].partition(f". {ELSEWHERE}")[0]
 
 
-def test_sections_that_fit_are_kept_in_order_without_a_note():
+def test_sections_that_fit_are_kept_in_order_and_the_important_ones_else():
     sections = [HEAD, section("lists", Rank.LISTS, 400), section("failing", Rank.FAILING, 50), FOOT]
     text = truncated(sections, 1_000, ELSEWHERE)
     assert text == joined(sections)
     assert section_names(text) == ["lists", "failing"]
     assert truncated(sections, len(text.encode()), ELSEWHERE) == text
     assert omitted(truncated(sections, len(text.encode()) - 1, ELSEWHERE)) == "lists"
-
-
-def test_important_sections_are_kept_in_reading_order():
     sections = [HEAD, section("details", Rank.DETAILS, 400), section("failing", Rank.FAILING, 400), FOOT]
     text = truncated(sections, 700, ELSEWHERE)
     assert text.startswith("## Verdict\n\n### failing\n")
@@ -63,39 +60,29 @@ def test_important_sections_are_kept_in_reading_order():
 
 
 def test_section_that_is_too_large_leaves_room_for_smaller_ones():
-    sections = [
-        section("small", Rank.FAILING, 50),
-        section("telling", Rank.TELLING, 50),
-        section("details", Rank.DETAILS, 50),
-    ]
-    text = truncated([HEAD, section("huge", Rank.FAILING, 5_000), *sections], 800, ELSEWHERE)
-    assert section_names(text) == ["small", "telling", "details"]
+    small = [section(rank.name, rank, 50) for rank in (Rank.FAILING, Rank.TELLING, Rank.DETAILS)]
+    text = truncated([HEAD, section("huge", Rank.FAILING, 5_000), *small], 800, ELSEWHERE)
+    assert section_names(text) == ["FAILING", "TELLING", "DETAILS"]
     assert omitted(text) == "huge"
 
 
 @each_row("rank", [Rank.FAILING, Rank.REST])
 def test_list_of_all_tests_is_omitted_before_a_failed_test(rank):
-    text = truncated(
-        [HEAD, section("failing", rank, 5_000), section("all tests", Rank.LISTS, 50)], 800, ELSEWHERE
-    )
+    everything = section("all tests", Rank.LISTS, 50)
+    text = truncated([HEAD, section("failing", rank, 5_000), everything], 800, ELSEWHERE)
     assert section_names(text) == []
     assert omitted(text) == "failing; all tests"
-    details = section("details", Rank.DETAILS, 5_000)
-    assert section_names(
-        truncated([HEAD, details, section("all tests", Rank.LISTS, 50)], 800, ELSEWHERE)
-    ) == ["all tests"]
+    text = truncated([HEAD, section("details", Rank.DETAILS, 5_000), everything], 800, ELSEWHERE)
+    assert section_names(text) == ["all tests"]
 
 
-def test_truncated_list_drops_rows_and_states_their_number():
+def test_truncated_list_has_short_rows_or_drops_rows_and_states_their_number():
     text = truncated([HEAD, rows("tests", Rank.FAILING, 100), FOOT], 1_000, ELSEWHERE)
     taken = text.count("- 0")
     assert 10 < taken < 40
     assert f"- {taken - 1:03} " in text
     assert f"\n- and {100 - taken} more tests\n" in text
     assert omitted(text) == "part of tests"
-
-
-def test_long_rows_are_replaced_by_short_ones_before_rows_are_dropped():
     long = rows("tests", Rank.FAILING, 10, size=300)
     both = Section(long.name, long.head, long.rank, long.rows, tuple(f"- {place}" for place in range(10)))
     text = truncated([HEAD, both], 900, ELSEWHERE)
@@ -126,13 +113,10 @@ def test_rest_of_long_list_goes_into_separate_details_block():
     assert len(listing(rows("tests", Rank.FAILING, 4), 3)) == 1
 
 
-def test_note_names_five_omitted_sections_and_counts_the_others():
+def test_note_names_five_omitted_sections_and_without_room_for_it_there_is_no_text():
     sections = [HEAD, *(section(f"part {number}", Rank.TELLING, 2_000) for number in range(40))]
     text = truncated(sections, 1_000, ELSEWHERE)
     assert omitted(text) == "part 0; part 1; part 2; part 3; part 4; and 35 more parts"
-
-
-def test_budget_too_small_for_the_note_yields_no_text():
     assert truncated([HEAD, section("failing", Rank.FAILING, 50)], 30, ELSEWHERE) == ""
     assert truncated([HEAD], -5, ELSEWHERE) == ""
 
