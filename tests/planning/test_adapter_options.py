@@ -77,11 +77,6 @@ def test_invalid_adapter_option_causes_exactly_one_problem(suite, problem):
     assert result.startswith(problem)
 
 
-def test_python_adapter_takes_any_options():
-    suite = loaded({"adapter": "python:a:b", "adapterOptions": {"deep": [1]}}).suite
-    assert suite.adapter_options == {"deep": [1]}
-
-
 def test_untrusted_suite_with_a_program_or_request_options_is_refused():
     event = "in the event workflow_run"
     program = f"adapter: a suite may not name a program to run {event}; use `adapter=`"
@@ -130,7 +125,9 @@ def test_blank_key_counts_as_missing():
         choose(loaded(suite), AgentChoice())
 
 
-def test_options_from_a_file_override_those_of_the_suite():
+def test_options_of_a_file_override_the_suite_and_python_adapters_take_any():
+    suite = loaded({"adapter": "python:a:b", "adapterOptions": {"deep": [1]}}).suite
+    assert suite.adapter_options == {"deep": [1]}
     file = read_options("send: {body: '{{message}}'}\nreply: {text: $.answer}\n", "agent.yaml", {})
     suite = loaded({"adapter": "http", "adapterOptions": HTTP, "baseUrl": "http://h"})
     assert choose(suite, AgentChoice(options=file)).suite.adapter_options == file.value

@@ -17,17 +17,18 @@ def chosen(suite=None, **choice) -> Suite:
     return choose(load(json.dumps(suite), "s.json", Reading()), AgentChoice(**choice)).suite
 
 
-def test_aui_agent_needs_id_and_key_from_suite_or_options():
+def test_aui_agent_needs_id_and_key_which_options_override():
     for missing, option in (("agentId", "`agent_id=`"), ("apiKey", "CI_EVALS_AGENT_KEY")):
         with pytest.raises(SuiteError, match=rf"s\.json:1:\d+: {missing}: is missing.*{option}"):
             chosen({missing: None})
         named = chosen({missing: None}, agent_id="b", agent_key="other-key")
         assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
-
-
-def test_empty_key_is_reported_as_empty_not_missing():
     with pytest.raises(SuiteError, match=r"apiKey: is empty.*CI_EVALS_AGENT_KEY"):
         chosen({"apiKey": ""})
+    options = {"agent_id": "b", "agent_key": "k-654321", "base_url": "https://b.example"}
+    suite = chosen({"baseUrl": "https://a.example"}, **options)
+    assert (suite.agent_id, suite.base_url) == ("b", "https://b.example")
+    assert suite.api_key.get_secret_value() == "k-654321"
 
 
 def test_problems_of_an_agent_are_located_in_the_suite():
@@ -41,14 +42,11 @@ def test_problems_of_an_agent_are_located_in_the_suite():
         choose(load(text.replace('"t"', '"u"', 1), "s.json", Reading()), AgentChoice())
 
 
-def test_base_url_without_a_scheme_is_refused_without_its_value():
+def test_base_url_needs_a_scheme_and_demo_agent_neither_address_nor_id_nor_key():
     with pytest.raises(SuiteError, match=r"^s\.json:1:\d+: baseUrl: must begin with http:// or https://$"):
         chosen({"baseUrl": "127.0.0.1:8000"})
     assert chosen({"baseUrl": "127.0.0.1:8000"}, base_url="http://127.0.0.1:8000").base_url
     assert chosen({"baseUrl": "bus://desk", "adapter": "python:desk:agent"}).base_url
-
-
-def test_demo_agent_needs_no_id_or_key_and_takes_no_address():
     assert chosen({"adapter": "demo", "agentId": None, "apiKey": None}).adapter == "demo"
     with pytest.raises(UsageError, match="`adapter=demo`"):
         chosen(adapter="demo", base_url="https://agents.example")
@@ -65,10 +63,3 @@ def test_demo_agent_needs_no_id_or_key_and_takes_no_address():
 def test_agent_id_or_base_url_switches_demo_suite_to_aui_adapter(choice, adapter):
     """A key alone may be meant for the other suites of the job."""
     assert chosen({"adapter": "demo"}, **choice).adapter == adapter
-
-
-def test_agent_options_override_suite_settings():
-    options = {"agent_id": "b", "agent_key": "k-654321", "base_url": "https://b.example"}
-    suite = chosen({"baseUrl": "https://a.example"}, **options)
-    assert (suite.agent_id, suite.base_url) == ("b", "https://b.example")
-    assert suite.api_key.get_secret_value() == "k-654321"

@@ -193,19 +193,7 @@ print(json.dumps([read_or_refuse(text) for text in YAML_1_2]))
     assert json.loads(done.stdout) == [*YAML_1_2.values()]
 
 
-def test_exponential_aliases_and_merge_keys_are_refused():
-    text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
-    )
-    with pytest.raises(SuiteError, match="aliases"):
-        read(text, "s.yaml")
-    mapping = ", ".join(f"k{number}: 1" for number in range(1000))
-    text = f"a: &a {{{mapping}}}\nb:\n  <<: [{', '.join(['*a'] * 100_000)}]\n"
-    with pytest.raises(SuiteError, match="too large because of aliases"):
-        read(text, "s.yaml")
-
-
-def test_yaml_merge_keys_are_applied_in_order_below_own_keys():
+def test_yaml_merge_keys_are_applied_below_own_keys_and_exponential_aliases_refused():
     text = """
 x-base: &b {user: hi, timeout: 5}
 x-more: &m {timeout: 9, expectation: greets}
@@ -221,21 +209,24 @@ turn:
         read("a:\n  <<: 5\n", "s.yaml")
     with pytest.raises(SuiteError, match="a key must be a string"):
         read("a:\n  <<: {[1]: 2}\n", "s.yaml")
+    text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
+    )
+    with pytest.raises(SuiteError, match="aliases"):
+        read(text, "s.yaml")
+    mapping = ", ".join(f"k{number}: 1" for number in range(1000))
+    text = f"a: &a {{{mapping}}}\nb:\n  <<: [{', '.join(['*a'] * 100_000)}]\n"
+    with pytest.raises(SuiteError, match="too large because of aliases"):
+        read(text, "s.yaml")
 
 
-def test_yaml_tags_are_refused():
+def test_yaml_tags_and_duplicate_keys_are_refused_and_lone_surrogates_replaced():
+    """JSON's parser would silently keep the last of two equal keys."""
     for text in ("a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"):
         (problem,) = read(text, "s.yaml").problems
         assert "the YAML tag" in problem.message
-
-
-def test_duplicate_key_is_refused_with_both_lines():
-    """JSON's parser would silently keep the last."""
     for text, file in (('{"a": 1,\n "a": 2}', "s.json"), ("a: 1\na: 2\n", "s.yaml")):
         (problem,) = read(text, file).problems
         assert (problem.line, problem.path) == (2, "a")
         assert "given twice (first in line 1)" in problem.message
-
-
-def test_lone_surrogate_is_replaced():
     assert read(r'{"a": "\ud83d!", "b": "\ud83d\ude00"}', "s.json").value == {"a": "\ufffd!", "b": "😀"}

@@ -160,45 +160,15 @@ def test_invalid_test_is_refused_with_one_message(change, problem):
     assert problems(make_suite(make_test(**change))) == [f"tests[0].{problem}"]
 
 
-def test_duplicate_test_name_and_non_object_are_refused():
-    duplicate = "tests[1].name: the name 'one' is already used by tests[0]"
-    assert problems(make_suite(make_test(), make_test())) == [duplicate]
-    for value in (None, [], "text", 5):
-        with pytest.raises(SuiteError, match=r"s\.json:1:1: must be an object"):
-            load(json.dumps(value), "s.json", Reading())
-
-
-def test_comment_keys_are_ignored_except_in_user_data():
+def test_yaml_equals_json_and_comment_keys_are_ignored_except_in_user_data():
     """`$schema` and `x-…` are comments on every level of the format."""
-    test = make_test(
-        **{"x-note": 1},
-        turns=[{"user": "hi", "x-why": "greeting"}],
-        evaluations=[{"criterion": "c", "x-ticket": "T-1"}],
-        userInfo={"x-plan": "Pro"},
-    )
-    suite = read(make_suite(test, **{"$schema": "./suite.schema.json", "x-owner": "team"})).suite
-    assert suite.tests[0].user_info == {"x-plan": "Pro"}
-
-
-def test_yaml_and_json_give_the_same_suite():
     text = f"name: S\nagentId: a\napiKey: key-123456\ntests: [{json.dumps(make_test())}]\n"
     assert load(text, "s.yaml", Reading()).suite == read(make_suite()).suite
-
-
-def test_variable_references_are_replaced_and_their_values_become_secrets():
-    """`$${` is literal; a default and `${env:NAME}` are no secrets."""
-    test = make_test(
-        guidelines="$${NOT} ${TONE:-kind} ${EMPTY:-filled}",
-        userInfo={"mail": "me@${HOST}", "region": "${env:REGION}"},
-    )
-    environ = {"AUI_KEY": "secret-key-1", "HOST": "mail.example", "REGION": "eu-central-1", "EMPTY": ""}
-    loaded = read(make_suite(test, apiKey="${AUI_KEY}"), environ=environ)
-    (test,) = loaded.suite.tests
-    assert loaded.suite.api_key.get_secret_value() == "secret-key-1"
-    assert test.guidelines == "${NOT} kind filled"
-    assert test.user_info == {"mail": "me@mail.example", "region": "eu-central-1"}
-    assert loaded.secrets == {"secret-key-1", "mail.example"}
-    assert loaded.warnings == ()
+    turns = [{"user": "hi", "x-why": "greeting"}]
+    evaluations = [{"criterion": "c", "x-ticket": "T-1"}]
+    test = make_test(turns=turns, evaluations=evaluations, userInfo={"x-plan": "Pro"}, **{"x-note": 1})
+    suite = read(make_suite(test, **{"$schema": "./suite.schema.json", "x-owner": "team"})).suite
+    assert suite.tests[0].user_info == {"x-plan": "Pro"}
 
 
 def test_short_secrets_secrets_in_names_and_unsent_fields_cause_warnings():
@@ -214,7 +184,20 @@ def test_short_secrets_secrets_in_names_and_unsent_fields_cause_warnings():
     assert [warning.path for warning in loaded.warnings] == ["model", "tests[0].systemPrompt"]
 
 
-def test_unset_or_malformed_reference_is_refused():
+def test_variable_references_become_secrets_and_unset_or_malformed_ones_are_refused():
+    """`$${` is literal; a default and `${env:NAME}` are no secrets."""
+    test = make_test(
+        guidelines="$${NOT} ${TONE:-kind} ${EMPTY:-filled}",
+        userInfo={"mail": "me@${HOST}", "region": "${env:REGION}"},
+    )
+    environ = {"AUI_KEY": "secret-key-1", "HOST": "mail.example", "REGION": "eu-central-1", "EMPTY": ""}
+    loaded = read(make_suite(test, apiKey="${AUI_KEY}"), environ=environ)
+    (test,) = loaded.suite.tests
+    assert loaded.suite.api_key.get_secret_value() == "secret-key-1"
+    assert test.guidelines == "${NOT} kind filled"
+    assert test.user_info == {"mail": "me@mail.example", "region": "eu-central-1"}
+    assert loaded.secrets == {"secret-key-1", "mail.example"}
+    assert loaded.warnings == ()
     unset = "the environment variable NOPE is not set; set it, or write a default: ${NOPE:-…}"
     malformed = "is not a variable's name; write $${ for a literal ${"
     for reference, message in (("${NOPE}", unset), ("${A-B}", malformed)):
@@ -277,34 +260,32 @@ def test_untrusted_suite_error_names_every_environment_reference(key):
     assert "sk-literal-key" not in "".join(items)
 
 
-def test_schema_path_in_a_suite_without_a_file_is_refused():
+def test_duplicate_name_non_object_and_schema_path_without_a_file_are_refused():
+    duplicate = "tests[1].name: the name 'one' is already used by tests[0]"
+    assert problems(make_suite(make_test(), make_test())) == [duplicate]
+    for value in (None, [], "text", 5):
+        with pytest.raises(SuiteError, match=r"s\.json:1:1: must be an object"):
+            load(json.dumps(value), "s.json", Reading())
     check = {"criterion": "c", "strict": "json_schema", "schema": "a.json"}
     (problem,) = problems(make_suite(make_test(evaluations=[check])))
     message = "'a.json' is a path, but this suite was not read from a file"
     assert problem.startswith(f"tests[0].evaluations[0].schema: {message}")
 
 
-def test_quarantine_is_refused_from_day_after_its_end():
-    suite = make_suite(
-        make_test(quarantine={"reason": "flaky sandbox", "until": "2026-11-30", "owner": "Ann"})
-    )
+def test_quarantine_needs_a_reason_and_a_day_and_is_refused_from_the_day_after():
+    fields = {"reason": "flaky sandbox", "until": "2026-11-30", "owner": "Ann"}
+    suite = make_suite(make_test(quarantine=fields))
     quarantine = read(suite, today=date(2026, 11, 30)).suite.tests[0].quarantine
     assert (quarantine.reason, quarantine.owner) == ("flaky sandbox", "Ann")
     assert quarantine.until == date(2026, 11, 30)
     (problem,) = problems(suite, today=date(2026, 12, 1))
     assert problem.startswith("tests[0].quarantine.until: the quarantine of 'one' ended on 2026-11-30. Fix ")
-
-
-def test_quarantine_without_a_valid_day_or_reason_is_refused():
     for until in ("soon", "2026-02-30", 20261130, None, "2026-11-30T10:00:00"):
         (problem,) = problems(make_suite(make_test(quarantine={"reason": "flaky", "until": until})))
         assert problem.startswith("tests[0].quarantine.until: must be a day such as 2026-12-31, found ")
     wrong = problems(make_suite(make_test(quarantine={"reason": " ", "untill": "2026-11-30"})))
     paths = {problem.partition(":")[0].removeprefix("tests[0].quarantine.") for problem in wrong}
     assert paths == {"reason", "until", "untill"}
-
-
-def test_quarantine_day_in_yaml_needs_no_quotes():
     text = json.dumps(make_suite(make_test(quarantine={"reason": "r", "until": "@", "x-ticket": 7})))
-    loaded = load(text.replace('"@"', "2026-11-30"), "s.yaml", Reading())
-    assert loaded.suite.tests[0].quarantine.until == date(2026, 11, 30)
+    unquoted = load(text.replace('"@"', "2026-11-30"), "s.yaml", Reading())
+    assert unquoted.suite.tests[0].quarantine.until == date(2026, 11, 30)

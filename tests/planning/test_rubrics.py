@@ -34,13 +34,6 @@ def loaded(suite: dict) -> LoadedSuite:
     return load(json.dumps(suite), "s.json", Reading())
 
 
-def test_rubric_of_levels_alone_grades_the_criterion_as_one_dimension():
-    graded = read(rubric=LEVELS[::-1])
-    (whole,) = graded.whole_rubric.dimensions
-    assert [level.name for level in whole.levels] == ["good", "fair", "bad"]
-    assert (graded.pass_at, graded.whole_rubric.pass_at, whole.steps) == (0.7, 0.7, False)
-
-
 def test_built_in_dimensions_have_descriptions_and_levels():
     names = ["correctness", "completeness", "clarity", "usefulness", "reasoning"]
     assert [*json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())] == [*get_args(BuiltIn)]
@@ -53,7 +46,11 @@ def test_built_in_dimensions_have_descriptions_and_levels():
     assert clarity.description == dimensions[2].description
 
 
-def test_own_and_changed_built_in_dimensions_are_read():
+def test_levels_alone_are_one_dimension_and_own_and_changed_dimensions_are_read():
+    graded = read(rubric=LEVELS[::-1])
+    (whole,) = graded.whole_rubric.dimensions
+    assert [level.name for level in whole.levels] == ["good", "fair", "bad"]
+    assert (graded.pass_at, graded.whole_rubric.pass_at, whole.steps) == (0.7, 0.7, False)
     own = {"name": "tact", "description": "Is it kind?", "weight": 0.15, "rubric": LEVELS[1:], "steps": True}
     changed = {"name": "clarity", "weight": 3}, {"name": "reasoning", "steps": False}
     tact, clarity, reasoning = read(dimensions=[own, *changed], passAt=0.5).whole_rubric.dimensions
@@ -134,14 +131,6 @@ tests:
         load(text, "s.yaml", Reading())
 
 
-def test_comment_keys_are_allowed_in_rubrics():
-    level = {"score": 0.2, "name": "weak", "x-why": "asked for"}
-    graded = read(
-        rubric=[*LEVELS, level], dimensions=[{"name": "tact", "x-owner": "us", "rubric": [*LEVELS, level]}]
-    )
-    assert len(graded.whole_rubric.dimensions[0].levels) == 4
-
-
 def test_schema_lists_rubric_fields_and_built_in_dimensions():
     definitions = suite_schema()["$defs"]
     assert {"rubric", "dimensions", "passAt"} <= definitions["Graded"]["properties"].keys()
@@ -150,8 +139,13 @@ def test_schema_lists_rubric_fields_and_built_in_dimensions():
     assert definitions["Level"]["required"] == ["score", "name"]
 
 
-def test_criterion_without_rubric_keeps_its_original_fields():
-    """So digests of its test stay."""
+def test_rubrics_allow_comment_keys_and_plain_criterion_keeps_its_original_fields():
+    """So digests of tests without rubrics stay."""
+    level = {"score": 0.2, "name": "weak", "x-why": "asked for"}
+    graded = read(
+        rubric=[*LEVELS, level], dimensions=[{"name": "tact", "x-owner": "us", "rubric": [*LEVELS, level]}]
+    )
+    assert len(graded.whole_rubric.dimensions[0].levels) == 4
     plain = loaded(suite_with()).suite.tests[0].evaluations[0]
     assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}
 

@@ -73,12 +73,7 @@ def test_trials_are_in_order_of_suites_tests_and_loops():
 
 def test_workload_counts_tests_trials_turns_and_calls():
     strict = {"criterion": "d", "strict": "escalated"}
-    test = {
-        "name": "a",
-        "maxTurns": 3,
-        "turns": [{"user": "hi"}],
-        "evaluations": [{"criterion": "c"}, strict],
-    }
+    test = {"name": "a", "maxTurns": 3, "evaluations": [{"criterion": "c"}, strict]}
     suite = loaded(test, {"name": "b", "turns": [{"user": "x"}] * 6}, maxTurns=4)
     work = workload.of_plan(plan([suite], Selection(), 2))
     assert (work.tests, work.trials, work.turns, work.user_calls) == (2, 4, 18, 4)
@@ -128,7 +123,8 @@ def test_digests_depend_on_names_of_secrets_not_on_their_values(text):
     assert leak_check("${CANARY}", SECRETS | {"CANARY": "canary-7120"}) == same
 
 
-def test_digests_depend_on_position_and_name_of_secret_reference():
+def test_digests_depend_on_place_of_secret_and_equal_those_of_a_masked_recording():
+    """A recording is masked: its variables are not set, and their names are known."""
     assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
     one, other = (
         leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")
@@ -136,10 +132,6 @@ def test_digests_depend_on_position_and_name_of_secret_reference():
     assert one[0] == other[0]
     assert one[1] != other[1]
     assert one[2] != other[2]
-
-
-def test_digests_of_a_recording_equal_those_of_its_suite():
-    """Where the variables are not set, their names are known."""
     check = {"criterion": "No leak", "strict": "not_contains", "text": "${CANARY}"}
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [check]}
     text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": [test]})

@@ -52,16 +52,13 @@ def baseline_of(*tests, name: str = "S"):
     return build.results(build.suite_result(name, *tests))
 
 
-def test_malformed_shard_number_is_rejected():
+def test_malformed_shard_number_and_more_shards_than_tests_are_refused():
     for text in ("1/1", "2/5", "1000/1000"):
         assert str(sharding.read(text)) == text
     malformed = ("", "2", "0/3", "4/3", "1/1001", "02/3", "2/03", " 2/3", "2/3 ", "2 / 3", "-1/3", "1/3/5")
     for text in (*malformed, "²/3", "1/" + "9" * 5000):
         with pytest.raises(UsageError, match=r"`shard=`: .* is not a shard; write I/N"):
             sharding.read(text)
-
-
-def test_more_shards_than_tests_are_refused():
     plan = plan_of("a", "b")
     sharding.check(plan, ShardNumber(1, 2))
     with pytest.raises(UsageError, match="has 2 tests; ask for at most 2 parts"):
@@ -70,12 +67,9 @@ def test_more_shards_than_tests_are_refused():
         sharding.check(plan_of("a"), ShardNumber(1, 3))
 
 
-def test_shards_are_balanced_by_turns_without_a_baseline():
+def test_shards_are_balanced_by_durations_of_the_baseline_or_without_one_by_turns():
     tests = [{"name": "long", "maxTurns": 7}, "a", "b", {"name": "loops", "loops": 4}, "c", "d"]
     assert names_by_shard(plan_of(*tests), 2) == [["long", "d"], ["a", "b", "loops", "c"]]
-
-
-def test_shards_are_balanced_by_durations_of_the_baseline():
     before = baseline_of(recorded("slow", 60, 120), recorded("quick", 5), recorded("quicker", 4))
     tests = ["quick", "quicker", "new", {"name": "slow", "maxTurns": 1}]
     # 90 for slow, 33 for new, 5 and 4.
@@ -106,20 +100,6 @@ def test_baseline_durations_are_matched_by_redacted_name_and_digest():
     # 9 and 1, and 5 for c; else, with 9 for both, c would be alone.
     assert names_by_shard(plan, 2, before, redactor) == [["for secret-one"], ["for secret-two", "c"]]
     assert names_by_shard(plan, 2, before) == names_by_shard(plan, 2)
-
-
-def test_shard_keeps_plan_order_and_records_all_suites():
-    first_suite = suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json")
-    plan = Plan(suites=(first_suite, suite_of("c", "d", file="y.json")), loops=2)
-    first, second = (sharding.take(plan, ShardNumber(i, 2), Redactor()) for i in (1, 2))
-    assert [names(one.plan) for one in (first, second)] == [["b"], ["a", "c", "d"]]
-    (suite,) = first.plan.suites
-    assert (suite.file, suite.test_digests, suite.test_lines) == ("x.json", ("digest of b",), (2,))
-    assert (first.plan.loops, suite.digest) == (2, "d")
-    assert (first.shard.index, first.shard.of, first.shard.tests) == (1, 2, (2,))
-    assert (second.shard.index, second.shard.of, second.shard.tests) == (2, 2, (1, 3, 4))
-    assert first.shard.suites == second.shard.suites == ("x.json", "y.json")
-    assert (first.shard.plan, first.shard.split) == (second.shard.plan, second.shard.split)
 
 
 def test_plan_digest_depends_on_plan_and_split_digest_also_on_shards():
@@ -157,12 +137,8 @@ some_tests = st.lists(
 @given(st.data())
 def test_shards_partition_the_plan_and_are_balanced(data):
     result = data.draw(st.lists(some_tests, min_size=1, max_size=3))
-    suites = tuple(
-        suite_of(
-            *(test | {"name": f"{s}.{t}"} for t, test in enumerate(tests)), file=f"{s}.json", name=f"{s}"
-        )
-        for s, tests in enumerate(result)
-    )
+    named = [[test | {"name": f"{s}.{t}"} for t, test in enumerate(tests)] for s, tests in enumerate(result)]
+    suites = tuple(suite_of(*tests, file=f"{s}.json", name=f"{s}") for s, tests in enumerate(named))
     plan = Plan(suites=suites, loops=data.draw(st.integers(1, 3)))
     seconds = st.sampled_from([0.0, 0.1, 1.0, 40.0])
     known = [
@@ -195,6 +171,17 @@ def test_shards_partition_the_plan_and_are_balanced(data):
         assert max(weights) - min(weights) <= heaviest
 
 
-def test_shard_1_of_1_equals_the_whole_plan():
+def test_shard_keeps_plan_order_records_all_suites_and_1_of_1_equals_the_plan():
+    first_suite = suite_of("a", {"name": "b", "maxTurns": 9}, file="x.json")
+    plan = Plan(suites=(first_suite, suite_of("c", "d", file="y.json")), loops=2)
+    first, second = (sharding.take(plan, ShardNumber(i, 2), Redactor()) for i in (1, 2))
+    assert [names(one.plan) for one in (first, second)] == [["b"], ["a", "c", "d"]]
+    (suite,) = first.plan.suites
+    assert (suite.file, suite.test_digests, suite.test_lines) == ("x.json", ("digest of b",), (2,))
+    assert (first.plan.loops, suite.digest) == (2, "d")
+    assert (first.shard.index, first.shard.of, first.shard.tests) == (1, 2, (2,))
+    assert (second.shard.index, second.shard.of, second.shard.tests) == (2, 2, (1, 3, 4))
+    assert first.shard.suites == second.shard.suites == ("x.json", "y.json")
+    assert (first.shard.plan, first.shard.split) == (second.shard.plan, second.shard.split)
     plan = plan_of("a", "b", loops=2)
     assert sharding.take(plan, ShardNumber(1, 1), Redactor()).plan == replace(plan)

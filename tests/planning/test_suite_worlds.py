@@ -27,16 +27,10 @@ def test_test_steps_follow_suite_steps_and_test_probes_override_suite_probes():
         teardown=[{"command": ["four"]}],
         lock="shop 2",
     )
-    suite = read(
-        make_suite(
-            make_test(),
-            own,
-            setup=[{"command": ["one"], "timeout": 5}],
-            probes={"order": {"http": {"url": "http://shop/1"}}},
-            teardown=[{"command": ["three"]}],
-            lock="shop",
-        )
-    ).suite
+    first, last = {"command": ["one"], "timeout": 5}, {"command": ["three"]}
+    probes = {"order": {"http": {"url": "http://shop/1"}}}
+    data = make_suite(make_test(), own, setup=[first], probes=probes, teardown=[last], lock="shop")
+    suite = read(data).suite
     plain, both = map(suite.world_of, suite.tests)
 
     assert [step.command for step in (*plain.setup, *plain.teardown)] == [["one"], ["three"]]
@@ -47,32 +41,6 @@ def test_test_steps_follow_suite_steps_and_test_probes_override_suite_probes():
     assert both.probes["order"].file.format == "json"
     assert [suite.lock_of(test) for test in suite.tests] == ["shop", "shop 2"]
     assert not read(make_suite()).suite.world_of(read(make_suite()).suite.tests[0])
-
-
-def test_every_kind_of_step_is_read_and_valid_under_the_schema():
-    """Comments are allowed wherever the format has objects."""
-    request = {
-        "method": "POST",
-        "url": "http://shop",
-        "headers": {"x-plan": "a"},
-        "json": {"x-a": 1},
-        "x-why": 1,
-    }
-    steps = [
-        {"http": request},
-        {"sql": {**SHOP["sql"], "parameters": {"id": [1]}, "x-why": ""}, "x-why": ""},
-        {"command": ["reset", "--all"]},
-        {"python": "shop.tools:reset"},
-        {"file": {"path": "a.txt", "x-why": ""}},
-    ]
-    probes = {"x-a": steps[1], "b": steps[0]}
-    suite = make_suite(make_test(setup=steps, lock="a"), setup=steps, teardown=steps, probes=probes)
-    loaded = read(suite).suite
-    Draft202012Validator(suite_schema()).validate(suite)
-    assert [str(step) for step in loaded.setup] == ["http", "sql", "command", "python", "file"]
-    assert loaded.setup[0].http.headers == {"x-plan": "a"}
-    assert loaded.setup[0].http.json_ == {"x-a": 1}
-    assert [*loaded.probes] == ["x-a", "b"]
 
 
 KINDS = "needs exactly one of http, sql, command, python, file"
@@ -98,9 +66,8 @@ def test_malformed_step_is_refused(step, problem):
 
 
 def test_malformed_probe_of_suite_or_test_is_refused_by_its_name():
-    result = problems(
-        make_suite(make_test(probes={"a": {"file": {}}}), probes={"b": 1, " ": {"command": ["a"]}})
-    )
+    test = make_test(probes={"a": {"file": {}}})
+    result = problems(make_suite(test, probes={"b": 1, " ": {"command": ["a"]}}))
     assert "tests[0].probes.a.file.path: is missing" in result
     assert "probes.b: must be an object, found 1" in result
     assert any("must not be empty" in problem for problem in result)
@@ -161,11 +128,6 @@ def test_check_of_an_unknown_probe_is_refused_with_the_known_ones(probes, hint):
     assert problems(make_suite(*tests, probes=probes)) == [problem]
 
 
-def test_state_check_of_probe_defined_in_suite_or_test_is_accepted():
-    assert read(make_suite(make_test(evaluations=[STATE]), probes={"order": SHOP}))
-    assert read(make_suite(make_test(evaluations=[STATE], probes={"order": SHOP})))
-
-
 def test_steps_and_probes_are_refused_in_untrusted_events():
     suite = make_suite(
         make_test(setup=[SHOP]), probes={"order": SHOP}, teardown=[{"command": ["a"]}], lock="a"
@@ -179,7 +141,17 @@ def test_steps_and_probes_are_refused_in_untrusted_events():
     assert read(make_suite(lock="a"), distrusted="in the event workflow_run").suite.lock == "a"
 
 
-def test_secrets_in_steps_are_known_before_the_run():
+def test_secrets_of_steps_are_known_before_the_run_and_in_no_message():
+    bad = {"http": {"url": ["http://shop:pg-7f2d91c4@db/shop"], "method": "GET"}}
+    (problem,) = problems(make_suite(setup=[bad]))
+    assert problem == 'setup[0].http.url: must be a string, found ["http://shop:***@db/shop"]'
+    suite = make_suite(setup=[{"sql": {**SHOP["sql"], "url": "${SHOP_DB}"}}])
+    url = "postgresql://u:pg-7f2d91c4@db/shop"
+    loaded = read(suite, environ={"SHOP_DB": url})
+    assert loaded.suite.setup[0].sql.url == url
+    assert loaded.secrets == {url}
+    (problem,) = problems(suite)
+    assert problem.startswith("setup[0].sql.url: ${SHOP_DB}: the environment variable SHOP_DB is not set")
     url = "postgresql://shop:pg-7f2d91c4@db/shop"
     sql = {"url": url, "statement": "x", "parameters": {"api_key": "par-9c1e55d0"}}
     http = {
@@ -191,22 +163,6 @@ def test_secrets_in_steps_are_known_before_the_run():
     keys = {*keys_of(Connections(), [loaded])}
     assert {"pg-7f2d91c4", "par-9c1e55d0", "url-51b0c7aa", "head-2f04d9e1", "json-8ab3311f"} <= keys
     assert "text/html-4.01" not in keys
-
-
-def test_message_about_a_step_contains_no_secret():
-    bad = {"http": {"url": ["http://shop:pg-7f2d91c4@db/shop"], "method": "GET"}}
-    (problem,) = problems(make_suite(setup=[bad]))
-    assert problem == 'setup[0].http.url: must be a string, found ["http://shop:***@db/shop"]'
-
-
-def test_step_url_from_environment_variable_becomes_a_secret():
-    suite = make_suite(setup=[{"sql": {**SHOP["sql"], "url": "${SHOP_DB}"}}])
-    url = "postgresql://u:pg-7f2d91c4@db/shop"
-    loaded = read(suite, environ={"SHOP_DB": url})
-    assert loaded.suite.setup[0].sql.url == url
-    assert loaded.secrets == {url}
-    (problem,) = problems(suite)
-    assert problem.startswith("setup[0].sql.url: ${SHOP_DB}: the environment variable SHOP_DB is not set")
 
 
 def digest_of(suite):
@@ -226,8 +182,10 @@ def test_digest_of_test_depends_on_steps_but_not_on_url_timeout_or_lock():
     assert digest != digest_of(make_suite(user))
 
 
-def test_state_check_survives_the_round_trip_with_only_its_given_conditions():
+def test_state_check_of_a_known_probe_survives_the_round_trip_with_only_its_conditions():
     """An option of the command line has a suite written and read again."""
+    assert read(make_suite(make_test(evaluations=[STATE]), probes={"order": SHOP}))
+    assert read(make_suite(make_test(evaluations=[STATE], probes={"order": SHOP})))
     checks = [STATE, STATE | {"path": "$[0].gone", "equals": None}]
     suite = read(make_suite(make_test(evaluations=checks), probes={"order": SHOP})).suite
     again = Suite.model_validate(suite.model_dump())
@@ -241,7 +199,24 @@ def test_state_check_survives_the_round_trip_with_only_its_given_conditions():
     assert (redacted.criterion, redacted.conditions) == ("***", ("equals",))
 
 
-def test_step_is_named_by_its_kind_and_written_as_json():
+def test_every_kind_of_step_is_read_named_written_and_valid_under_the_schema():
+    """Comments are allowed wherever the format has objects."""
+    request = {"method": "POST", "url": "http://shop", "headers": {"x-plan": "a"}, "json": {"x-a": 1}}
+    steps = [
+        {"http": request | {"x-why": 1}},
+        {"sql": {**SHOP["sql"], "parameters": {"id": [1]}, "x-why": ""}, "x-why": ""},
+        {"command": ["reset", "--all"]},
+        {"python": "shop.tools:reset"},
+        {"file": {"path": "a.txt", "x-why": ""}},
+    ]
+    probes = {"x-a": steps[1], "b": steps[0]}
+    suite = make_suite(make_test(setup=steps, lock="a"), setup=steps, teardown=steps, probes=probes)
+    loaded = read(suite).suite
+    Draft202012Validator(suite_schema()).validate(suite)
+    assert [str(step) for step in loaded.setup] == ["http", "sql", "command", "python", "file"]
+    assert loaded.setup[0].http.headers == {"x-plan": "a"}
+    assert loaded.setup[0].http.json_ == {"x-a": 1}
+    assert [*loaded.probes] == ["x-a", "b"]
     assert str(Step(command=["a"])) == "command"
     written = json.loads(Step(file={"path": str(Path("a"))}).model_dump_json(exclude_none=True))
     assert written["file"]["path"] == "a"
