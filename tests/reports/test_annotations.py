@@ -25,14 +25,7 @@ def annotations_of(*tests, file="evals/refunds.json", **fields):
     return annotations(story_of(build.results(suite, **fields)))
 
 
-def test_passed_run_has_no_annotations_even_if_criteria_are_undecided():
-    assert annotations(story_of(cases.good())) == ()
-    unmeasured = build.finding("undecided", kind="judged", cause=Cause.NO_MODEL, reason="no model")
-    trial = build.trial_result(findings=(build.finding(), unmeasured))
-    assert annotations_of(build.test_result(trials=(trial,), outcome="passed", passed=True)) == ()
-
-
-def test_failed_test_is_annotated_at_its_line():
+def test_failed_test_is_annotated_at_its_line_as_warning_if_the_gate_does_not_fail():
     verdict, failed = annotations_of(failing("Late parcel", line=31), gate=BROKEN)
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
     assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 tests pass."
@@ -41,39 +34,30 @@ def test_failed_test_is_annotated_at_its_line():
     assert failed.message == "Score 0.0. It pays back: no refund was started"
     bundled = annotations_of(failing("Vacation"), file="demo:hr", gate=BROKEN)
     assert {one.file for one in bundled} == {None}
-
-
-def test_failed_test_is_a_warning_if_the_gate_passes_or_is_only_reported():
     for gate in (build.decision(), build.decision(*BROKEN.checks, exit_code=0)):
         (failed,) = annotations_of(failing("Late parcel"), gate=gate)
         assert (failed.severity, failed.title) == (Severity.WARNING, "Failed: Late parcel")
 
 
-def test_verdict_annotation_has_heading_failed_checks_and_numbers():
-    verdict = annotations(story_of(cases.unproven()))[0]
-    assert verdict.message == (
-        "Evals failed: 1 test broke since the baseline. "
-        "Failed checks: min-score; max-drop (the score fell by 6, at most 5 allowed). "
-        "88 / 100 (90 required), the baseline has 94 (−6). 3 of 6 tests pass."
-    )
-
-
 def test_annotations_are_ordered_by_severity_of_the_failure():
     """Newly failing before long failing, critical before others, then the lowest score."""
     half = (build.trial_result(findings=(build.finding("failed"), build.finding("passed"))),)
-    tests = (
-        build.test_result("Half", trials=half),
-        failing("Zero"),
-        build.test_result("Critical half", trials=half, critical=True),
-    )
-    titles = [one.title for one in annotations_of(*tests, gate=BROKEN)[1:]]
+    critical = build.test_result("Critical half", trials=half, critical=True)
+    test = build.test_result("Half", trials=half)
+    titles = [one.title for one in annotations_of(test, failing("Zero"), critical, gate=BROKEN)[1:]]
     assert titles == ["Failed: Critical half", "Failed: Zero", "Failed: Half"]
     assert "passed in the baseline" in annotations(story_of(cases.proven()))[1].message
     titles = [one.title for one in annotations(story_of(comment_cases.failed_example()))[1:]]
     assert titles == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
-def test_annotation_keeps_lower_case_option_name_at_start_of_sentence():
+def test_verdict_annotation_has_heading_failed_checks_numbers_and_unchanged_option_names():
+    verdict = annotations(story_of(cases.unproven()))[0]
+    assert verdict.message == (
+        "Evals failed: 1 test broke since the baseline. "
+        "Failed checks: min-score; max-drop (the score fell by 6, at most 5 allowed). "
+        "88 / 100 (90 required), the baseline has 94 (−6). 3 of 6 tests pass."
+    )
     (warning, *_) = annotations(story_of(comment_cases.no_baseline()))
     assert " max-drop and regression were not checked: " in warning.message
 
@@ -109,7 +93,11 @@ def test_shared_error_is_annotated_once_with_the_number_of_tests():
     assert not_run.message == "3 trials not run: the run ended before"
 
 
-def test_skipped_run_gives_a_single_notice_annotation():
+def test_passed_run_has_no_annotations_and_skipped_run_a_single_notice():
+    assert annotations(story_of(cases.good())) == ()
+    unmeasured = build.finding("undecided", kind="judged", cause=Cause.NO_MODEL, reason="no model")
+    trial = build.trial_result(findings=(build.finding(), unmeasured))
+    assert annotations_of(build.test_result(trials=(trial,), outcome="passed", passed=True)) == ()
     run = build.run_info(status="skipped", stopped_because="this fork has no secrets")
     gate = build.decision(passed=False, exit_code=0)
     (notice,) = annotations_of(build.test_result(trials=(), not_run=1), run=run, gate=gate)

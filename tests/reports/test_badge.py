@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import builders as build
-import pytest
+from each_row import each_row
 
 from ci_evals.reports import badge
 from ci_evals.reports.names import BADGE, BADGE_DATA
@@ -28,10 +28,6 @@ RUNS = {
 }
 
 
-def picture_of(results) -> ET.Element:
-    return ET.fromstring("".join(badge.files(story_of(results))[BADGE]))
-
-
 def luminance(colour: str) -> float:
     """Relative luminance by WCAG 2.2."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
@@ -39,37 +35,29 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("message", RUNS)
-def test_badge_shows_gate_outcome_and_score(message):
-    picture = picture_of(RUNS[message])
-    assert [node.text for node in picture.iter(f"{SVG}text")] == ["evals", message]
-    assert picture.find(f"{SVG}title").text == f"evals: {message}"
-    assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
-    data = json.loads("".join(badge.files(story_of(RUNS[message]))[BADGE_DATA]))
-    assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
-
-
-def test_docs_list_all_badge_texts():
+def test_badge_color_follows_the_outcome_and_docs_list_all_badge_texts():
     page = Path(__file__).parents[2].joinpath("docs/report.md").read_text()
     paragraph = page.partition("shows the result in two words:")[2].partition("`badge.svg`")[0]
     named = set(re.findall(r"`([^`]+)`", " ".join(paragraph.split())))
     assert {re.sub(r"[\d.]+", "N", text) for text in named} == {re.sub(r"[\d.]+", "N", text) for text in RUNS}
-
-
-def test_badge_color_follows_the_outcome():
     fields = {message: badge.badge_of(story_of(run)) for message, run in RUNS.items()}
     assert fields["100.0 passed"].shade == "brightgreen"
     assert {fields["failed 78.1"].shade, fields["failed 79.9"].shade} == {"red"}
     assert len({one.ground for one in fields.values()}) == len({one.shade for one in fields.values()}) == 4
 
 
-@pytest.mark.parametrize("message", RUNS)
-def test_badge_text_has_contrast_and_does_not_overlap(message):
-    picture = picture_of(RUNS[message])
+@each_row("message", RUNS)
+def test_badge_shows_gate_outcome_and_score_readably_and_accessibly(message):
+    files = badge.files(story_of(RUNS[message]))
+    picture = ET.fromstring("".join(files[BADGE]))
+    label, text = picture.iter(f"{SVG}text")
+    assert (label.text, text.text) == ("evals", message)
+    assert picture.find(f"{SVG}title").text == f"evals: {message}"
+    assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
+    data = json.loads("".join(files[BADGE_DATA]))
+    assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
     for ground in (*picture.iter(f"{SVG}rect"), *picture.iter(f"{SVG}path")):
         assert 1.05 / (luminance(ground.get("fill")) + 0.05) >= 4.5
-    whole = int(picture.get("width"))
-    texts = list(picture.iter(f"{SVG}text"))
-    ends = [int(text.get("x")) + int(text.get("textLength")) for text in texts]
-    assert ends[0] < int(texts[1].get("x"))
-    assert ends[1] < whole
+    ends = [int(one.get("x")) + int(one.get("textLength")) for one in (label, text)]
+    assert ends[0] < int(text.get("x"))
+    assert ends[1] < int(picture.get("width"))

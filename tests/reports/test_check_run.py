@@ -64,12 +64,6 @@ def test_check_run_without_verdict_or_enforced_gate_is_neutral():
     assert check_title(skipped) == "Evals skipped: no secrets"
 
 
-def test_passed_check_run_of_untrusted_results_is_neutral():
-    assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
-    for trust in (Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY):
-        assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
-
-
 def test_check_title_has_score_and_change():
     assert check_title(story_of(run(*ONE_FAILED, base=PASSED, max_drop=5))) == (
         "Evals failed: 1 test broke since the baseline · 75 / 100, −25 against the baseline"
@@ -94,7 +88,10 @@ def test_comment_on_change_or_failure_covers_missing_comparison_and_verdict(resu
     assert worth_a_comment(results, CommentOn.ALWAYS)
 
 
-def test_results_contradicting_their_gate_get_a_failure_comment():
-    gate = run(*ONE_FAILED).gate
-    forged = replace(run(*ONE_FAILED), gate=Decision(passed=True, exit_code=0, checks=gate.checks))
+def test_untrusted_results_conclude_neutral_and_contradictory_ones_get_a_comment():
+    assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
+    for trust in (Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY):
+        assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
+    failed = run(*ONE_FAILED)
+    forged = replace(failed, gate=Decision(passed=True, exit_code=0, checks=failed.gate.checks))
     assert worth_a_comment(forged, CommentOn.FAILURE)

@@ -24,16 +24,11 @@ QUARANTINE = {"reason": "The sandbox drops orders @all", "until": "2026-12-31", 
 SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox drops orders"
 
 
-@pytest.fixture(scope="module")
-def quarantined():
-    """One test passed, one failed in quarantine."""
+def test_quarantined_failure_is_named_in_reports_of_a_passed_run_and_skipped_in_junit():
     plan = make_plan({"name": "good"}, {"name": "sick", "quarantine": QUARANTINE})
     played = trial("passed"), trial("failed")
-    return replace(build.results_of_scorecard(scorecard(plan, *played)), gate=gate_decision(plan, *played))
-
-
-def test_quarantined_failure_is_named_in_reports_of_a_passed_run(quarantined):
-    story = story_of(quarantined)
+    results = build.results_of_scorecard(scorecard(plan, *played))
+    story = story_of(replace(results, gate=gate_decision(plan, *played)))
     text = comment.render(story, NO_CONTEXT)
     assert text.splitlines()[0].startswith("## ✅ Evals passed: 100 / 100")
     assert "1 of 1 test passes, 1 in quarantine" in text
@@ -45,10 +40,7 @@ def test_quarantined_failure_is_named_in_reports_of_a_passed_run(quarantined):
         assert SENTENCE in text
         assert "in quarantine" in text
     assert annotations(story) == ()
-
-
-def test_quarantined_test_is_skipped_in_junit(quarantined):
-    (suite,) = JUnitXml.fromstring("".join(junit.render(story_of(quarantined))).encode())
+    (suite,) = JUnitXml.fromstring("".join(junit.render(story)).encode())
     good, sick = suite
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (2, 0, 0, 1)
     assert good.result == []
@@ -68,29 +60,18 @@ def run_of(*tests):
     return build.results(build.suite_result("S", *tests))
 
 
-def notes_of(*tests):
-    return [note for note in story_of(run_of(*tests)).notices.notes if "never sent" in note]
-
-
-def test_reports_count_tests_whose_lines_were_never_sent():
+def test_reports_count_tests_with_unsent_lines_but_for_other_ends_and_quarantined_ones():
     story = story_of(run_of(sample("a"), sample("b"), sample("c", sent=2)))
     sentence = "In 2 of 3 tests the agent handed over to a person before lines that were then never sent"
-    for text in (
-        console.render(story),
-        documents.summary(story),
-        comment.render(story, comment.SummaryContext()),
-        "".join(page.render(story)),
-    ):
+    texts = (console.render(story), documents.summary(story), "".join(page.render(story)))
+    for text in (*texts, comment.render(story, comment.SummaryContext())):
         assert sentence in " ".join(text.split())
 
+    def notes_of(*tests) -> list[str]:
+        return [note for note in story_of(run_of(*tests)).notices.notes if "never sent" in note]
 
-def test_unsent_line_note_excludes_other_ends_and_quarantined_tests():
-    for fields in (
-        {"sent": 2},
-        {"may_escalate": False},
-        {"status": EndState.STOPPED},
-        {"status": EndState.AGENT_ERROR},
-    ):
+    other_ends = ({"status": EndState.STOPPED}, {"status": EndState.AGENT_ERROR})
+    for fields in ({"sent": 2}, {"may_escalate": False}, *other_ends):
         assert notes_of(sample("a", **fields)) == []
     quarantine = Quarantine(reason="Flaky", until="2026-12-31")
     (note,) = notes_of(sample("a"), sample("b", quarantine=quarantine))

@@ -75,14 +75,11 @@ def test_process_table_has_a_row_per_measure_and_a_column_per_suite():
     assert "**Used now, not in the same tests of the baseline**" in section.text
 
 
-def test_process_table_of_one_or_many_suites_shows_the_run_only():
+def test_process_table_shows_the_run_only_of_one_or_many_suites_and_nothing_untraced():
     one = build.results(build.suite_result("One", process=UNTRACED), process=WHOLE)
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):
         assert "| measure | this run |\n" in run_summary.process_measures(story_of(results)).text
-
-
-def test_step_measures_are_not_shown_without_traces():
     story = story_of(
         build.results(build.suite_result("One", process=UNTRACED), process=UNTRACED, coverage=Coverage())
     )
@@ -104,17 +101,8 @@ def test_lost_logic_is_shown_prominently_unless_loss_may_be_chance():
 
 
 def test_trial_shows_its_known_steps_and_times():
-    result = TrialProcess(
-        steps=6,
-        tools=4,
-        begun=("A", "B_@here", "A"),
-        repeated=1,
-        calls=3,
-        failed_calls=2,
-        backtracks=1,
-        missed=1,
-        overhead=0.5,
-    )
+    counts = {"steps": 6, "tools": 4, "repeated": 1, "calls": 3, "failed_calls": 2}
+    result = TrialProcess(begun=("A", "B_@here", "A"), backtracks=1, missed=1, overhead=0.5, **counts)
     trial = build.trial_result(process=result, times=Times(agent=2, user=61, judge=0.5, other=0.04))
     assert dict(steps.of_trial(trial)) == {
         "steps": "6",

@@ -17,8 +17,10 @@ from ci_evals.reports import console, junit
 from ci_evals.reports.annotations import annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
+from ci_evals.reports.story import tables
 from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
+from ci_evals.reports.story.table import Column
 
 
 def test_report_story_is_deterministic_and_immutable():
@@ -48,7 +50,7 @@ def test_reports_state_an_early_end_before_the_failures():
         assert text.index(early) < text.index("No amount.")
 
 
-def test_unchanged_tests_show_their_baseline_score():
+def test_unchanged_test_shows_its_baseline_score_and_errored_test_no_change():
     story = story_of(comment_cases.good())
     lines = [*console.render(story).split("\n"), *documents.summary(story).split("\n")]
     shown = [line for line in lines if "Two parcels" in line]
@@ -56,9 +58,6 @@ def test_unchanged_tests_show_their_baseline_score():
     shown.append(html[html.index('id="_tests"') :].partition("Two parcels")[2].partition("</tr>")[0])
     assert all(line.count("100.0") >= 2 for line in shown)
     assert len(shown) == 3
-
-
-def test_errored_test_shows_no_score_change():
     rows = [row for suite in story_of(comment_cases.invalid()).suites for row in suite.tests]
     errored = [row for row in rows if row.test.outcome == "error"]
     assert {row.delta for row in errored} == {None}
@@ -107,3 +106,13 @@ def test_cost_per_trial_counts_only_gated_agent_among_several():
     assert story_of(results).run.effort.startswith(
         "153 trials (51 of “candidate”), 5 m 12 s, $0.73 ($0.31 of "
     )
+
+
+def test_table_column_added_in_one_place_appears_in_every_report(monkeypatch):
+    column = Column("line", show=lambda row: f"L{row.test.line}")
+    name, result, *others = tables.TEST_COLUMNS
+    monkeypatch.setattr(tables, "TEST_COLUMNS", (name, result, column, *others))
+    story = story_of(build.results(build.suite_result("Refunds", build.test_result("Refund", line=731))))
+    for report in (console.render(story), documents.summary(story), "".join(page.render(story))):
+        assert "line" in report
+        assert "L731" in report
