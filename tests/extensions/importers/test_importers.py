@@ -59,7 +59,7 @@ def test_gaia_question_becomes_one_test_with_its_id_level_and_answer():
     assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
-def test_gaia_questions_with_a_file_are_tagged_and_unanswered_ones_left_out():
+def test_gaia_files_are_tagged_unanswered_questions_left_out_and_repeated_ids_numbered():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
@@ -68,9 +68,6 @@ def test_gaia_questions_with_a_file_are_tagged_and_unanswered_ones_left_out():
     assert len(suite.tests) == 1
     assert notes[1:] == ["1 of 2 questions have no answer and are left out"]
     assert "this is the test split" in refusal("gaia", lines({"Final answer": "?"}), "metadata.jsonl")
-
-
-def test_repeated_gaia_ids_get_unique_test_names():
     suite, data, _ = imported("gaia", lines({}, {}, {"task_id": "c61d22de (2)"}, {}), "m.jsonl")
     names = [test.name for test in suite.tests]
     assert names == ["c61d22de", "c61d22de (2)", "c61d22de (2) (2)", "c61d22de (3)"]
@@ -260,23 +257,16 @@ def test_promptfoo_assertion_without_a_counterpart_is_named_in_notes_and_test(as
 
 
 def test_promptfoo_simulated_user_gets_guidelines_and_only_its_variables():
+    lines = [("user", "I'd like to book"), ("assistant", "How will you pay?"), ("user", "By {{how}}")]
+    variables = {
+        "instructions": "You want to pay by {{how}}.",
+        "how": "card",
+        "initialMessages": [{"role": role, "content": content} for role, content in lines],
+    }
+    checks = [{"type": "contains", "value": "booked"}, {"type": "not-contains", "value": "c"}]
     config = {
         "defaultTest": {"provider": {"id": "promptfoo:simulated-user", "config": {"maxTurns": 4}}},
-        "tests": [
-            {
-                "vars": {
-                    "instructions": "You want to pay by {{how}}.",
-                    "how": "card",
-                    "initialMessages": [
-                        {"role": "user", "content": "I'd like to book"},
-                        {"role": "assistant", "content": "How will you pay?"},
-                        {"role": "user", "content": "By {{how}}"},
-                    ],
-                },
-                "assert": [{"type": "contains", "value": "booked"}, {"type": "not-contains", "value": "c"}],
-            },
-            {"vars": {"instructions": "file://a.txt"}},
-        ],
+        "tests": [{"vars": variables, "assert": checks}, {"vars": {"instructions": "file://a.txt"}}],
     }
     suite, _, notes = imported("promptfoo", json.dumps(config), "c.json")
     (test,) = suite.tests
@@ -287,13 +277,8 @@ def test_promptfoo_simulated_user_gets_guidelines_and_only_its_variables():
     assert "is left out; if your agent can be given a history" in notes[0]
     assert "tests[1]: its variable 'instructions' is another file, which is not read" in notes[1]
     assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
-    variables = {
-        "instructions": "You pay by {{how}}.",
-        "how": "card",
-        "rules": "Never give a refund",
-        "system_message": "You are a bank's assistant",
-        "name": "Ann",
-    }
+    variables = {"instructions": "You pay by {{how}}.", "how": "card", "name": "Ann"}
+    variables |= {"rules": "Never give a refund", "system_message": "You are a bank's assistant"}
     test = {"provider": "promptfoo:simulated-user", "vars": variables}
     config = {"prompts": ["{{persona_of_bot}}\n{{rules}}"], "tests": [test]}
     suite, data, notes = imported("promptfoo", json.dumps(config), "c.json")
@@ -303,13 +288,10 @@ def test_promptfoo_simulated_user_gets_guidelines_and_only_its_variables():
 
 
 def test_promptfoo_variable_from_file_is_noted_and_not_sent():
-    config = {
-        "prompts": ["You are a helpful assistant. Answer: {{question}}"],
-        "tests": [
-            {"vars": {"question": "file://questions/*.txt"}},
-            {"vars": {"question": "Hello", "context": "file://context.md"}},
-        ],
-    }
+    questions = {"question": "file://questions/*.txt"}
+    hello = {"question": "Hello", "context": "file://context.md"}
+    prompts = ["You are a helpful assistant. Answer: {{question}}"]
+    config = {"prompts": prompts, "tests": [{"vars": questions}, {"vars": hello}]}
     suite, _, notes = imported("promptfoo", json.dumps(config), "c.json")
     (test,) = suite.tests
     assert (test.turns[0].user, test.user_info) == ("Hello", {})
@@ -412,21 +394,6 @@ RECORDED = {
 }
 
 
-def test_unmapped_parts_of_a_deepeval_turn_are_kept_with_a_note():
-    called = [{"name": " "}]
-    turns = [
-        {"role": "assistant", "content": "Welcome!"},
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Hi!", "tools_called": called, "user_id": None},
-    ]
-    _, data, notes = imported("deepeval", json.dumps([{"turns": turns}]), "cases.json")
-    (test,) = data["tests"]
-    turn = {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
-    assert test["turns"] == [turn]
-    assert test["x-unmapped"] == {"opening": "Welcome!"}
-    assert notes == ["cases.json:1: no counterpart for opening, turns.tools_called"]
-
-
 LOOK_UP = {"name": "look_up", "inputParameters": {"order": "A1", "user": {"id": 7}}, "output": "ok"}
 
 
@@ -455,7 +422,7 @@ def test_tools_called_in_a_deepeval_conversation_become_a_tool_sequence_check():
     assert "must be a list of tools" in refusal("deepeval", invalid, "c.json")
 
 
-def test_deepeval_conversation_becomes_fixed_user_turns_with_recorded_replies():
+def test_deepeval_conversation_becomes_fixed_turns_with_replies_and_unmapped_parts():
     suite, data, notes = imported("deepeval", json.dumps({"testCases": [RECORDED]}), "cases.json")
     (test,) = suite.tests
     assert [turn.user for turn in suite.turns_of(test)] == ["Hello", "Bye"]
@@ -464,6 +431,17 @@ def test_deepeval_conversation_becomes_fixed_user_turns_with_recorded_replies():
     criteria = ["They part as friends", "The agent stays in its role: A kind clerk"]
     assert [item.criterion for item in test.evaluations] == criteria
     assert notes == ["cases.json:1: no counterpart for mcp_servers"]
+    called = [{"name": " "}]
+    turns = [
+        {"role": "assistant", "content": "Welcome!"},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi!", "tools_called": called, "user_id": None},
+    ]
+    _, data, notes = imported("deepeval", json.dumps([{"turns": turns}]), "cases.json")
+    (test,) = data["tests"]
+    turn = {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
+    assert (test["turns"], test["x-unmapped"]) == ([turn], {"opening": "Welcome!"})
+    assert notes == ["cases.json:1: no counterpart for opening, turns.tools_called"]
 
 
 def test_deepeval_json_json_lines_and_csv_give_the_same_suite():
@@ -489,20 +467,6 @@ a-1;Opening hours;When do you open?;;;"nine
 auto";You want a refund.;;"Starts the refund
 Stays polite";;;4;Pro
 """
-
-
-def test_csv_row_becomes_a_test():
-    """Lines of a cell are several values; the delimiter is detected from the header."""
-    suite, data, _ = imported("csv", TABLE, "tests.csv")
-    first, second = suite.tests
-    assert (first.name, first.tags, first.difficulty) == ("Opening hours", ("hours", "happy-path"), "easy")
-    assert [turn.user for turn in suite.turns_of(first)] == ["When do you open?"]
-    assert first.evaluations[0].expected == ("nine", "9 am")
-    assert data["tests"][0]["x-id"] == "a-1"
-    assert (second.name, second.guidelines) == ("You want a refund.", "You want a refund.")
-    assert [turn.user for turn in suite.turns_of(second)] == ["Hello", "auto", "auto", "auto"]
-    assert [item.criterion for item in second.evaluations] == ["Starts the refund", "Stays polite"]
-    assert second.user_info == {"Plan": "Pro"}
 
 
 COMBINATIONS = json.dumps({"tests": [{"vars": {str(i): ["a"] * 10 for i in range(9)}}]})
@@ -645,17 +609,9 @@ DEEPEVAL_NAMES = [
     *("turns.toolsCalled", "context", "comments", "additional_metadata", "custom_column_key_values"),
 ]
 PROMPTFOO_NAMES = [
-    *(
-        *PROMPTFOO_TEXTS,
-        "prompts",
-        "providers",
-        "targets",
-        "evaluateOptions.maxConcurrency",
-        "tags",
-        "redteam",
-    ),
-    *("tracing", "commandLineOptions", "no counterpart for its description", "'system_message'", "'context'"),
-    *("provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
+    *(*PROMPTFOO_TEXTS, "prompts", "providers", "targets", "evaluateOptions.maxConcurrency", "tags"),
+    *("redteam", "tracing", "commandLineOptions", "no counterpart for its description", "'system_message'"),
+    *("'context'", "provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
     *("metadata (owner)", "its config", "a later step's description, threshold"),
 ]
 
@@ -672,7 +628,18 @@ def test_every_field_that_is_not_imported_is_named(kind, text, file, names):
     assert [name for name in names if name not in message] == []
 
 
-def test_csv_answer_is_matched_as_contained_unless_match_is_given():
+def test_csv_row_becomes_a_test_whose_answer_is_contained_unless_match_is_given():
+    """Lines of a cell are several values; the delimiter is detected from the header."""
+    suite, data, _ = imported("csv", TABLE, "tests.csv")
+    first, second = suite.tests
+    assert (first.name, first.tags, first.difficulty) == ("Opening hours", ("hours", "happy-path"), "easy")
+    assert [turn.user for turn in suite.turns_of(first)] == ["When do you open?"]
+    assert first.evaluations[0].expected == ("nine", "9 am")
+    assert data["tests"][0]["x-id"] == "a-1"
+    assert (second.name, second.guidelines) == ("You want a refund.", "You want a refund.")
+    assert [turn.user for turn in suite.turns_of(second)] == ["Hello", "auto", "auto", "auto"]
+    assert [item.criterion for item in second.evaluations] == ["Starts the refund", "Stays polite"]
+    assert second.user_info == {"Plan": "Pro"}
     suite, data, _ = imported("csv", "user,expected,match\nOpen?,9 am,\nOpen?,9 am,exact\nHi,,\n", "t.csv")
     reply = "We open at 9 am."
     modes = [test.evaluations[0].match for test in suite.tests[:2]]
