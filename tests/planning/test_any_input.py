@@ -15,14 +15,10 @@ from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
 
 VALID = {
-    "name": "S",
-    "agentId": "a",
-    "apiKey": "key-123456",
+    "name": "S", "agentId": "a", "apiKey": "key-123456",
     "tests": [
         {
-            "name": "one",
-            "guidelines": "g",
-            "userInfo": {"plan": "Pro"},
+            "name": "one", "guidelines": "g", "userInfo": {"plan": "Pro"},
             "turns": [{"user": "hi", "timeout": 5}],
             "evaluations": [
                 {"criterion": "c", "weight": 2, "aui_logic": ["R"]},
@@ -30,16 +26,12 @@ VALID = {
                 {"criterion": "e", "strict": "param_equals", "paramName": "p", "paramValue": {"a": [1]}},
             ],
             "tags": ["t"],
-        }
+        },
     ],
-}
+}  # fmt: skip
+plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.sampled_from(["auto", "${A}", "escalated"]),
+    plain | st.sampled_from(["auto", "${A}", "escalated"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )

@@ -75,12 +75,8 @@ def arms() -> Results:
 
 
 GOLDEN = {
-    "failing": comment_cases.bad,
-    "passing": comment_cases.passed_example,
-    "no-verdict": comment_cases.invalid,
-    "skipped": comment_cases.skipped,
-    "files": files,
-    "arms": arms,
-}
+    "failing": comment_cases.bad, "passing": comment_cases.passed_example,
+    "no-verdict": comment_cases.invalid, "skipped": comment_cases.skipped, "files": files, "arms": arms,
+}  # fmt: skip
 EXACT = cases.proven
 """A run whose comparison, and the reports of a suite and of a test, stand there too."""

@@ -25,16 +25,9 @@ from ci_evals.scoring import suite_results
 BOUNDS = Interval(low=79.04, high=91)
 TWELVE = [f"Test {number}" for number in range(12)]
 DROP = {
-    "tests": 12,
-    "base": 90.1,
-    "head": 86.45,
-    "delta": -3.65,
-    "interval": Interval(low=-7.9, high=0.5),
-    "p": 0.062,
-    "smallest_p": 0.0001,
-    "detectable": 5.04,
-    "trials_needed": 9,
-}
+    "tests": 12, "base": 90.1, "head": 86.45, "delta": -3.65, "interval": Interval(low=-7.9, high=0.5),
+    "p": 0.062, "smallest_p": 0.0001, "detectable": 5.04, "trials_needed": 9,
+}  # fmt: skip
 
 
 def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):

@@ -103,16 +103,13 @@ def huge_numbers() -> Results:
     result = run.comparison
     whole = {"detectable": 1e300, "p": 1e300, "smallest_p": 1e300, "fewest_broken": 10**4_000}
     return replace(
-        run,
-        gate=replace(run.gate, checks=checks),
+        run, gate=replace(run.gate, checks=checks),
         comparison=replace(
-            result,
-            **whole,
-            tests=10**4_000,
+            result, **whole, tests=10**4_000,
             head_efficiency=replace(result.head_efficiency, tokens_per_trial=1e300),
             suites=tuple(replace(suite, **whole) for suite in result.suites),
         ),
-    )
+    )  # fmt: skip
 
 
 @cache
@@ -122,12 +119,9 @@ def many_suites() -> Results:
 
 HUGE = {
     "five suites": lambda: compared(*(f"Suite {letter}" for letter in "ABCDE"), tests=100),
-    "many suites": many_suites,
-    "many checks": many_checks,
-    "long names": long_names,
-    "much to say": much_to_say,
-    "huge numbers": huge_numbers,
-}
+    "many suites": many_suites, "many checks": many_checks, "long names": long_names,
+    "much to say": much_to_say, "huge numbers": huge_numbers,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,8 @@ def test_csv_has_a_row_for_each_finding_of_each_trial():
     trials = tuple(build.trial_result(number, findings=findings) for number in (1, 2))
     rows = rows_of(build.test_result("Refund", trials=trials))
     assert [(row["trial"], row["criterion"], row["outcome"]) for row in rows] == [
-        ("1", "One", "passed"),
-        ("1", "Two", "failed"),
-        ("2", "One", "passed"),
-        ("2", "Two", "failed"),
-    ]
+        ("1", "One", "passed"), ("1", "Two", "failed"), ("2", "One", "passed"), ("2", "Two", "failed"),
+    ]  # fmt: skip
     assert rows[1]["reason"] == "It, too."
     assert {row["suite"] for row in rows} == {"Refunds"}
 

@@ -39,13 +39,10 @@ def layouts(results: Results) -> dict[str, str]:
     """The run in every layout, by the name of the golden file."""
     story = story_of(results)
     return {
-        "console.txt": console.render(story),
-        "console-verbose.txt": console.render(story, verbose=True),
-        "comment.md": comment.render(story, comment_cases.CONTEXT),
-        "summary.md": documents.summary(story),
-        "page.txt": visible_text("".join(page.render(story))),
-        "junit.xml": "".join(junit.render(story)),
-    }
+        "console.txt": console.render(story), "console-verbose.txt": console.render(story, verbose=True),
+        "comment.md": comment.render(story, comment_cases.CONTEXT), "summary.md": documents.summary(story),
+        "page.txt": visible_text("".join(page.render(story))), "junit.xml": "".join(junit.render(story)),
+    }  # fmt: skip
 
 
 def exact_reports() -> dict[str, str]:

@@ -41,14 +41,11 @@ def test_agent_actions_are_listed_and_none_differ_from_a_missing_trace():
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
     text = report_of(
         build.turn(
-            workflows=("REFUND", "AUDIT"),
-            workflows_derived=True,
-            params={"reason": "too_small"},
-            named_params=("amount",),
-            rules=("R1",),
+            workflows=("REFUND", "AUDIT"), workflows_derived=True, params={"reason": "too_small"},
+            named_params=("amount",), rules=("R1",),
             integrations=(Integration(code="orders", status=503), Integration(code="faq", type="RAG")),
-        )
-    )
+        ),
+    )  # fmt: skip
     assert "workflows (from the trace): `REFUND`, `AUDIT`" in text
     assert '`reason = "too_small"`, `amount (value not reported)`' in text
     assert "rules: `R1` · integrations: `orders (503)`, `faq (RAG)`" in text
@@ -56,13 +53,9 @@ def test_agent_actions_are_listed_and_none_differ_from_a_missing_trace():
 
 def test_tool_calls_are_listed_in_full_and_escaped():
     call = ToolCall(
-        name="refund",
-        arguments={"note": "<b>@all</b>"},
-        status="error",
-        duration_ms=12.5,
-        agent="billing*",
+        name="refund", arguments={"note": "<b>@all</b>"}, status="error", duration_ms=12.5, agent="billing*",
         result={"error": "`|`"},
-    )
+    )  # fmt: skip
     text = report_of(build.turn(**views_of([call, ToolCall(name="close", not_captured="cut off")])))
     (line,) = [line for line in text.splitlines() if "tool calls: " in line]
     assert set(hostile_text.RenderedMarkdown(line).tags) == {"p", "strong", "code"}

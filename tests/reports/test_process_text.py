@@ -14,21 +14,10 @@ from ci_evals.reports.story import process as steps
 from ci_evals.reports.story.story import story_of
 
 WHOLE = ProcessSummary(
-    completion_rate=0.9,
-    success_rate=0.75,
-    traced_trials=19,
-    steps_per_trial=3.25,
-    redundancy_rate=0.031,
-    calls=40,
-    failure_rate=0.1,
-    backtracks_per_trial=0.05,
-    overhead=0.5,
-    missed=2,
-    first_reply_seconds=1.234,
-    times=Times(agent=50, user=30, judge=15, other=5),
-    cost_usd_per_trial=0.25,
-    cost_adjusted_score=75.0,
-)
+    completion_rate=0.9, success_rate=0.75, traced_trials=19, steps_per_trial=3.25, redundancy_rate=0.031,
+    calls=40, failure_rate=0.1, backtracks_per_trial=0.05, overhead=0.5, missed=2, first_reply_seconds=1.234,
+    times=Times(agent=50, user=30, judge=15, other=5), cost_usd_per_trial=0.25, cost_adjusted_score=75.0,
+)  # fmt: skip
 UNTRACED = ProcessSummary(completion_rate=1.0, success_rate=1.0, first_reply_seconds=0.5)
 
 
@@ -39,15 +28,12 @@ def reach(name: str, trials: int | None, wanted: bool = True, **compared: float)
 LOGIC = Coverage(
     traced_trials=19,
     logic=(
-        reach("fires", 3),
-        reach("never", 0),
-        reach("gone", 0, compared_trials=0, base_trials=4),
+        reach("fires", 3), reach("never", 0), reach("gone", 0, compared_trials=0, base_trials=4),
         reach("gone too", 2, wanted=False, compared_trials=0, base_trials=2),
         reach("gone once", 0, wanted=False, compared_trials=0, base_trials=1, by_chance=0.5),
-        reach("new", 7, wanted=False, compared_trials=7, base_trials=0),
-        reach("untold", None),
+        reach("new", 7, wanted=False, compared_trials=7, base_trials=0), reach("untold", None),
     ),
-)
+)  # fmt: skip
 
 
 def run(**fields) -> Results:
@@ -105,16 +91,10 @@ def test_trial_shows_its_known_steps_and_times():
     result = TrialProcess(begun=("A", "B_@here", "A"), backtracks=1, missed=1, overhead=0.5, **counts)
     trial = build.trial_result(process=result, times=Times(agent=2, user=61, judge=0.5, other=0.04))
     assert dict(steps.of_trial(trial)) == {
-        "steps": "6",
-        "workflows and tools": "A → B_@here → A",
-        "distinct tools": "4",
-        "repeated steps": "1",
-        "calls": "3",
-        "failed calls": "2",
-        "backtracks": "1",
-        "overhead over optimalTools": "+50 %",
+        "steps": "6", "workflows and tools": "A → B_@here → A", "distinct tools": "4", "repeated steps": "1",
+        "calls": "3", "failed calls": "2", "backtracks": "1", "overhead over optimalTools": "+50 %",
         "missed steps of optimalTools": "1",
-    }
+    }  # fmt: skip
     assert dict(steps.time_of_trial(trial))["waiting for the simulated user"] == "1 m 1 s"
     assert dict(steps.of_trial(build.trial_result())) == {}
 

@@ -32,19 +32,12 @@ def run_of_trial(trial, name: str = "Refund", **fields) -> Results:
 
 def test_run_writes_a_folder_per_suite_and_shared_reports():
     assert sorted(report_texts.files_of_run(cases.bad())) == [
-        f"Exchanges/{STAMP}/Exchange-for-another-size.md",
-        f"Exchanges/{STAMP}/_results.json",
-        f"Exchanges/{STAMP}/_summary.md",
-        f"Refunds/{STAMP}/Refund-after-the-window.md",
-        f"Refunds/{STAMP}/Refund-for-a-cancelled-order.md",
-        f"Refunds/{STAMP}/_results.json",
-        f"Refunds/{STAMP}/_summary.md",
-        "_results.json",
-        "ctrf.json",
-        "junit.xml",
-        "report.html",
+        f"Exchanges/{STAMP}/Exchange-for-another-size.md", f"Exchanges/{STAMP}/_results.json",
+        f"Exchanges/{STAMP}/_summary.md", f"Refunds/{STAMP}/Refund-after-the-window.md",
+        f"Refunds/{STAMP}/Refund-for-a-cancelled-order.md", f"Refunds/{STAMP}/_results.json",
+        f"Refunds/{STAMP}/_summary.md", "_results.json", "ctrf.json", "junit.xml", "report.html",
         "summary.md",
-    ]
+    ]  # fmt: skip
 
 
 def test_results_file_of_a_suite_has_its_score_and_the_gate_of_the_run():

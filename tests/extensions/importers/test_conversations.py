@@ -33,17 +33,14 @@ def agent(text):
 
 REFUND_ARGUMENTS = {"order": "a-1001", "amount": 20.0, "account": "ACC-3", "day": "2026-11-29"}
 REFUND = {
-    "id": "r-1",
-    "userInfo": {"customer": "K-7"},
+    "id": "r-1", "userInfo": {"customer": "K-7"},
     "messages": [
         user("Please refund order A-1001, 20 EUR"),
         *call("find_customer", {"customer": "K-7", "trace": "9f8e7d"}, {"account": "ACC-3"}),
-        *call("refund_order", REFUND_ARGUMENTS, {"ok": True}),
-        agent("Done: 20 EUR are on their way."),
-        user("Thanks"),
-        agent("You are welcome."),
+        *call("refund_order", REFUND_ARGUMENTS, {"ok": True}), agent("Done: 20 EUR are on their way."),
+        user("Thanks"), agent("You are welcome."),
     ],
-}
+}  # fmt: skip
 
 
 def draft(tmp_path, *conversations, name="chats.jsonl", form="transcript", **options):
@@ -188,13 +185,9 @@ MODEL = [
 ]
 OPENAI = [user("refund A-1"), *call("refund_order", ORDER), DONE]
 SPELLINGS = {
-    "OpenAI": OPENAI,
-    "Responses": RESPONSES,
-    "Anthropic": ANTHROPIC,
-    "AI SDK": MODEL,
-    "AI SDK UI": UI,
+    "OpenAI": OPENAI, "Responses": RESPONSES, "Anthropic": ANTHROPIC, "AI SDK": MODEL, "AI SDK UI": UI,
     "AI SDK UI 4": [user("refund A-1"), DONE | {"toolInvocations": [UI_4_CALL]}],
-}
+}  # fmt: skip
 
 
 @each_row("messages", SPELLINGS.values(), ids=SPELLINGS)
@@ -244,22 +237,18 @@ def test_plain_text_transcript_has_no_tool_checks(tmp_path):
 
 
 TRAJECTORY = {
-    "schema_version": "ATIF-v1.6",
-    "session_id": "s-1",
-    "agent": {"name": "shop", "version": "1"},
+    "schema_version": "ATIF-v1.6", "session_id": "s-1", "agent": {"name": "shop", "version": "1"},
     "steps": [
         {"step_id": 1, "source": "system", "message": "Be kind."},
         {"step_id": 2, "source": "user", "message": [{"type": "text", "text": "refund A-1"}]},
         {
-            "step_id": 3,
-            "source": "agent",
-            "message": "",
+            "step_id": 3, "source": "agent", "message": "",
             "tool_calls": [{"tool_call_id": "t", "function_name": "refund_order", "arguments": ORDER}],
             "observation": {"results": [{"source_call_id": "t", "content": "ok"}]},
         },
         {"step_id": 4, "source": "agent", "message": "Done"},
     ],
-}
+}  # fmt: skip
 
 
 @each_row("version", range(8))

@@ -39,29 +39,22 @@ class Sample:
 
 HOURS_ON_MONDAY = {"name": "hours", "args": {"day": "Monday"}, "mode": "exact"}
 PROMPTFOO = {
-    "description": "Help desk",
-    "prompts": ["{{question}}"],
-    "evaluateOptions": {"repeat": 2},
+    "description": "Help desk", "prompts": ["{{question}}"], "evaluateOptions": {"repeat": 2},
     "assertionTemplates": {"kind": {"type": "llm-rubric", "value": "Is kind"}},
     "defaultTest": {
-        "vars": {"shop": "Harbour"},
-        "options": {"disableVarExpansion": True},
-        "metadata": {"tags": ["desk"]},
+        "vars": {"shop": "Harbour"}, "options": {"disableVarExpansion": True}, "metadata": {"tags": ["desk"]},
         "assert": [{"type": "not-icontains", "value": "as an ai"}],
     },
     "tests": [
         {
-            "description": "Hours",
-            "vars": {"question": "When does {{shop}} open?"},
-            "threshold": 0.8,
+            "description": "Hours", "vars": {"question": "When does {{shop}} open?"}, "threshold": 0.8,
             "metadata": {"tags": ["hours"], "conversationId": "one"},
             "options": {"disableDefaultAsserts": False},
             "assert": [
                 {"type": "contains", "value": "9 am", "weight": 2, "metric": "facts"},
                 {"type": "contains-any", "value": ["9 am", "nine"]},
                 {"type": "similar", "value": "At nine", "threshold": 0.9},
-                {"type": "latency", "threshold": 1500},
-                {"type": "is-json", "value": {"type": "object"}},
+                {"type": "latency", "threshold": 1500}, {"type": "is-json", "value": {"type": "object"}},
                 {"type": "trajectory:tool-used", "value": {"name": "hours", "min": 1, "max": 2}},
                 {"type": "trajectory:tool-sequence", "value": {"mode": "exact", "steps": ["a", "b"]}},
                 {"type": "trajectory:tool-args-match", "value": HOURS_ON_MONDAY},
@@ -80,24 +73,20 @@ PROMPTFOO = {
         {
             "config": [{"vars": {"plan": "pro"}}],
             "tests": [{"vars": {"question": "Price?"}, "assert": [{"type": "contains", "value": "9"}]}],
-        }
+        },
     ],
-}
+}  # fmt: skip
 GOLDEN = {
-    "name": "Broken jug",
-    "scenario": "You want a refund.",
-    "persona": {"name": "Ida", "characteristics": "In a hurry."},
-    "expected_outcome": "The refund is started",
-    "chatbot_role": "A clerk",
-    "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]},
+    "name": "Broken jug", "scenario": "You want a refund.",
+    "persona": {"name": "Ida", "characteristics": "In a hurry."}, "expected_outcome": "The refund is started",
+    "chatbot_role": "A clerk", "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]},
     "expected_tools": [{"name": "refund", "input_parameters": {"order": "A1"}}],
     "turns": [
         {"role": "user", "content": "Hello", "user_id": "u"},
         {"role": "assistant", "content": "Hi!", "tools_called": [{"name": "greet"}]},
     ],
-    "tags": ["refund"],
-    "id": "4",
-}
+    "tags": ["refund"], "id": "4",
+}  # fmt: skip
 OPENAI_ROW = {
     "run_id": "r",
     "data_source_idx": 3,

@@ -33,13 +33,9 @@ def refusal(kind, text, file):
 
 
 QUESTION = {
-    "task_id": "c61d22de",
-    "Question": "How many ${HOME} are there?",
-    "Level": 2,
-    "Final answer": "3",
-    "file_name": "",
-    "Annotator Metadata": {"Steps": "1. Counted them: 3"},
-}
+    "task_id": "c61d22de", "Question": "How many ${HOME} are there?", "Level": 2, "Final answer": "3",
+    "file_name": "", "Annotator Metadata": {"Steps": "1. Counted them: 3"},
+}  # fmt: skip
 
 
 def lines(*questions):
@@ -121,10 +117,7 @@ def test_promptfoo_test_becomes_a_test_with_equivalent_evaluations():
         {"strict": "regex", "pattern": r"\AWe"},
         {"strict": "answer_matches", "expected": ("Nine",), "match": "exact"},
         {"strict": "not_regex", "pattern": r"\A\s*No idea\s*\Z"},
-        {"category": "tone"},
-        {},
-        {},
-        {},
+        *({"category": "tone"}, {}, {}, {}),
         {"strict": "max_latency", "seconds": 1.5},
         {"strict": "answer_matches", "expected": ("At nine",), "match": "semantic", "threshold": 0.9},
         {"strict": "tool_used", "tool_name": "hours"},
@@ -347,18 +340,12 @@ def test_promptfoo_lists_of_variables_and_scenarios_are_unrolled():
 
 MUST = {"model": None, "eval_mode": None, "must": ["Names the 5 days"], "must_not": ["Blames her"]}
 GOLDEN = {
-    "scenario": "You want a refund for a broken jug.",
-    "turns": None,
-    "expected_outcome": "The refund is started",
-    "user_description": "Ida, in a hurry",
-    "persona": {"name": "Ida", "characteristics": "In a hurry."},
-    "context": ["Refunds take 5 days"],
-    "name": "Broken jug",
-    "comments": "seen twice",
-    "additional_metadata": {"case": "17"},
-    "custom_column_key_values": None,
-    "expectations": MUST,
-}
+    "scenario": "You want a refund for a broken jug.", "turns": None,
+    "expected_outcome": "The refund is started", "user_description": "Ida, in a hurry",
+    "persona": {"name": "Ida", "characteristics": "In a hurry."}, "context": ["Refunds take 5 days"],
+    "name": "Broken jug", "comments": "seen twice", "additional_metadata": {"case": "17"},
+    "custom_column_key_values": None, "expectations": MUST,
+}  # fmt: skip
 
 
 def test_deepeval_golden_becomes_guidelines_and_criteria():
@@ -383,15 +370,12 @@ def test_deepeval_golden_becomes_guidelines_and_criteria():
 
 RECORDED = {
     "turns": [
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Hi!", "toolsCalled": []},
+        {"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!", "toolsCalled": []},
         {"role": "user", "content": "Bye"},
     ],
-    "chatbotRole": "A kind clerk",
-    "expectedOutcome": "They part as friends",
-    "mcpServers": [{"name": "x"}],
+    "chatbotRole": "A kind clerk", "expectedOutcome": "They part as friends", "mcpServers": [{"name": "x"}],
     "id": 4,
-}
+}  # fmt: skip
 
 
 LOOK_UP = {"name": "look_up", "inputParameters": {"order": "A1", "user": {"id": 7}}, "output": "ok"}
@@ -566,44 +550,33 @@ CSV_ROW = """id,name,user,expected,criterion,tags,difficulty,max_turns,owner,Cos
 1,n,Hi,9 am,Is kind,a,easy,3,desk,12
 """
 DEEPEVAL_GOLDEN = {
-    "scenario": "s",
-    "expectedOutcome": "o",
-    "userDescription": "other",
+    "scenario": "s", "expectedOutcome": "o", "userDescription": "other",
     "persona": {"name": "Ann", "characteristics": "c", "mood": "bad"},
-    "expectations": {"must": ["m"], "should": ["x"]},
-    "context": ["c"],
-    "comments": "c",
-    "additionalMetadata": {"a": 1},
-    "customColumnKeyValues": {"a": "1"},
-    "multimodal": True,
+    "expectations": {"must": ["m"], "should": ["x"]}, "context": ["c"], "comments": "c",
+    "additionalMetadata": {"a": 1}, "customColumnKeyValues": {"a": "1"}, "multimodal": True,
     "turns": [
         {"role": "user", "content": "Hi", "retrievalContext": ["r"]},
         {"role": "assistant", "content": "Hello", "toolsCalled": [{"title": "t"}]},
     ],
-}
+}  # fmt: skip
 PROMPTFOO_TEXTS = ("env", "extensions", "derivedMetrics", "nunjucksFilters", "outputPath", "sharing")
 STEP_TWO = {"vars": {"question": "And Sunday?"}, "metadata": {"conversationId": "a"}}
 PROMPTFOO_CONFIG = {
-    "description": "d",
-    "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
-    "providers": ["openai:gpt-5"],
-    "targets": ["http"],
-    "evaluateOptions": {"repeat": 2, "maxConcurrency": 4},
+    "description": "d", "prompts": ["{{system_message}} Use {{context}}.", "Be brief. {{question}}"],
+    "providers": ["openai:gpt-5"], "targets": ["http"], "evaluateOptions": {"repeat": 2, "maxConcurrency": 4},
     **dict.fromkeys(PROMPTFOO_TEXTS, "x"),
     **{key: {"a": "x"} for key in ("tags", "redteam", "tracing", "commandLineOptions")},
     "scenarios": [{"description": "all of it", "config": [{"vars": {"question": "Q"}}], "tests": [{}]}],
     "tests": [
         {
             "vars": {"question": "Open?", "system_message": "Obey", "context": "c", "plan": "pro"},
-            "provider": {"id": "openai:x", "label": "l"},
-            "options": {"transform": "t"},
-            "assertScoringFunction": "f",
-            "metadata": {"owner": "o", "conversationId": "a"},
+            "provider": {"id": "openai:x", "label": "l"}, "options": {"transform": "t"},
+            "assertScoringFunction": "f", "metadata": {"owner": "o", "conversationId": "a"},
             "assert": [{"type": "contains", "value": "a", "config": {}}],
         },
         STEP_TWO | {"description": "step two", "threshold": 0.5},
     ],
-}
+}  # fmt: skip
 DEEPEVAL_NAMES = [
     *("persona.mood", "expectations.should", "user_description", "multimodal", "turns.retrievalContext"),
     *("turns.toolsCalled", "context", "comments", "additional_metadata", "custom_column_key_values"),

@@ -108,20 +108,17 @@ def test_file_of_tests_is_read_without_a_configuration(tmp_path: Path, name: str
 def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp_path: Path) -> None:
     files = {
         "c.yaml": {
-            "prompts": ["file://prompt.txt"],
-            "defaultTest": "file://default.yaml",
+            "prompts": ["file://prompt.txt"], "defaultTest": "file://default.yaml",
             "tests": [{"vars": ["file://vars.yaml", "v/*.json"], "assert": "file://asserts.yaml"}],
             "scenarios": ["file://scenarios.yaml"],
         },
         "prompt.txt": "You are the desk.\n---\n{{customer}}",
         "default.yaml": {"assert": [{"type": "not-icontains", "value": "as an ai"}]},
-        "vars.yaml": {"customer": "Hi", "plan": "pro"},
-        "v/city.json": {"city": "Bonn"},
+        "vars.yaml": {"customer": "Hi", "plan": "pro"}, "v/city.json": {"city": "Bonn"},
         "asserts.yaml": [{"type": "contains", "value": "Hello"}],
         "scenarios.yaml": [{"config": "file://config.json", "tests": "file://t.csv"}],
-        "config.json": [{"vars": {"plan": "basic"}}],
-        "t.csv": "customer,__expected\nBye,contains: Bye\n",
-    }
+        "config.json": [{"vars": {"plan": "basic"}}], "t.csv": "customer,__expected\nBye,contains: Bye\n",
+    }  # fmt: skip
     result, notes = imported(tmp_path, "c.yaml", files)
     assert lines(result) == ["Hi", "Bye"]
     assert [test["userInfo"] for test in result] == [{"plan": "pro", "city": "Bonn"}, {"plan": "basic"}]
