@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -18,7 +18,7 @@ from ci_evals.extensions.importers.imported import suite_text
 Path = tuple[str | int, ...]
 
 
-def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
+def imported(kind, file, text):
     result = IMPORTERS[kind].read(text, file)
     tests = json.loads(suite_text(result, kind, file, "suite.json"))["tests"]
     return tests, result.notes
@@ -135,11 +135,11 @@ SAMPLES = [
 ]
 
 
-def text_of(sample: Sample, content: Any) -> str:
+def text_of(sample, content):
     return json.dumps(content) + ("\n" if sample.file.endswith("l") else "")
 
 
-def paths_in(value: Any, path: Path = ()) -> Iterator[Path]:
+def paths_in(value, path=()):
     if path:
         yield path
     listed = enumerate(value) if isinstance(value, list) else ()
@@ -147,7 +147,7 @@ def paths_in(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from paths_in(inner, (*path, key))
 
 
-def values_of_other_types(value: Any) -> list[Any]:
+def values_of_other_types(value):
     """Return values of other types. A number is a text too, and one text a list."""
     match value:
         case bool():
@@ -161,7 +161,7 @@ def values_of_other_types(value: Any) -> list[Any]:
     return [7, ["x"], True, "x"]
 
 
-def with_value_at(content: Any, path: Path, value: Any) -> Any:
+def with_value_at(content, path, value):
     content = copy.deepcopy(content)
     part = content
     for step in path[:-1]:
@@ -171,7 +171,7 @@ def with_value_at(content: Any, path: Path, value: Any) -> Any:
 
 
 @cache
-def notes_of_valid_file(sample: Sample) -> list[str]:
+def notes_of_valid_file(sample):
     """Return what is said of the valid file."""
     return imported(sample.kind, sample.file, text_of(sample, sample.content))[1]
 
@@ -185,7 +185,7 @@ MUTATIONS = [
 
 
 @each_row(("sample", "path"), MUTATIONS)
-def test_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -> None:
+def test_field_of_a_wrong_type_is_refused_or_named(sample, path):
     """Never dropped silently, which would leave a weaker test."""
     before = notes_of_valid_file(sample)
     value: Any = sample.content
@@ -220,7 +220,7 @@ CONTAINS = {"type": "contains", "value": "a"}
     ({"vars": 7}, "must be an object, found 7"),
     ({"vars": {"question": "Hi", "assert": [CONTAINS]}}, "has 'assert' among its variables"),
 ])  # fmt: skip
-def test_malformed_promptfoo_test_is_left_out_or_named(test: dict[str, Any], reason: str) -> None:
+def test_malformed_promptfoo_test_is_left_out_or_named(test, reason):
     tests = [{"vars": {"question": "Hi"}} | test, {"vars": {"question": "Bye"}, "assert": []}]
     result, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
     assert result[-1]["turns"] == [{"user": "Bye"}]
@@ -231,7 +231,7 @@ MALFORMED_DEFAULTS = [{"assert": "contains"}, {"assert": {"type": "contains"}}, 
 
 
 @each_row("default", ["contains", 7, ["x"], *MALFORMED_DEFAULTS])
-def test_malformed_promptfoo_default_test_is_refused_or_named(default: Any) -> None:
+def test_malformed_promptfoo_default_test_is_refused_or_named(default):
     config = {"defaultTest": default, "tests": [{"vars": {"question": "Hi"}}]}
     try:
         _, notes = imported("promptfoo", "c.json", json.dumps(config))
@@ -242,7 +242,7 @@ def test_malformed_promptfoo_default_test_is_refused_or_named(default: Any) -> N
         assert any("defaultTest" in note and note.endswith("(left out)") for note in notes)
 
 
-def lines(*rows: Any) -> str:
+def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
@@ -256,7 +256,7 @@ HI_TABLE = 'scenario,turns\na,{\nb,"[{""role"": ""user"", ""content"": ""Hi""}]"
 DOT_QUESTION = QUESTION | {"Final answer": "."}
 TWO_SPELLINGS = {"scenario": "a", "expectedOutcome": "b", "expected_outcome": "c"}
 LONG = {"vars": {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}}
-INVALID_PROMPTFOO: list[tuple[Any, str]] = [
+INVALID_PROMPTFOO = [
     ({"vars": {"question": " "}}, "c.yaml:4:3: tests[0]: left out: the user's message is empty"),
     (5, "c.yaml:4:3: tests[0]: must be an object, found 5"),
     (HI | {"threshold": 7}, "threshold: 7 is not between 0 and 1"),
@@ -270,7 +270,7 @@ INVALID_PROMPTFOO: list[tuple[Any, str]] = [
 ]
 
 
-def promptfoo_yaml(*tests: Any) -> str:
+def promptfoo_yaml(*tests):
     return yaml.dump({"prompts": ["{{question}}"], "tests": list(tests)}, Dumper=yaml.CSafeDumper)
 
 
@@ -299,9 +299,7 @@ INVALID = [
 
 
 @each_row(("kind", "file", "text", "reason"), INVALID)
-def test_invalid_test_is_left_out_with_its_position_and_the_others_are_imported(
-    kind: str, file: str, text: str, reason: str
-) -> None:
+def test_invalid_test_is_left_out_with_its_position_and_the_others_are_imported(kind, file, text, reason):
     suite = IMPORTERS[kind].read(text, file)
     tests = json.loads(suite_text(suite, kind, file, "suite.json"))["tests"]
     assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
@@ -315,15 +313,15 @@ TWO_KEYS = json.dumps({"goldens": [], "conversational_goldens": [GOLDEN]})
 ITEM_WITH_TWO_ANSWERS = {"item": {"input": "Hi", "ideal": ["a", 7]}}
 
 
-def turns(test: dict[str, Any]) -> list[str]:
+def turns(test):
     return [turn["user"] for turn in test["turns"]]
 
 
-def name(test: dict[str, Any]) -> str:
+def name(test):
     return str(test["name"])
 
 
-def expected(test: dict[str, Any]) -> Any:
+def expected(test):
     return test["evaluations"][0]["expected"]
 
 
@@ -338,14 +336,12 @@ def expected(test: dict[str, Any]) -> Any:
     ("openai-evals", "r.jsonl", lines(HI_ITEM), turns, ["Hi"]),
     ("openai-evals", "r.jsonl", lines(ITEM_WITH_TWO_ANSWERS), expected, ["a", "7"]),
 ])  # fmt: skip
-def test_common_variants_of_each_format_are_accepted(
-    kind: str, file: str, text: str, part: Callable[[dict[str, Any]], Any], value: Any
-) -> None:
+def test_common_variants_of_each_format_are_accepted(kind, file, text, part, value):
     (test,), _ = imported(kind, file, text)
     assert part(test) == value
 
 
-def test_lists_under_several_keys_and_short_rows_are_read_with_notes() -> None:
+def test_lists_under_several_keys_and_short_rows_are_read_with_notes():
     golden = {"scenario": "b", "expected_outcome": "c"}
     text = json.dumps({"goldens": [GOLDEN], "testCases": [golden], "alias": "x"})
     tests, notes = imported("deepeval", "g.json", text)

@@ -1,20 +1,18 @@
 """OpenAI's hosted evals, as rows or promptfoo's file, become a suite. What is left out is named."""
 
 import json
-from typing import Any
 
 import pytest
 import yaml
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.suite import Suite
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 # `promptfoo import` of promptfoo 0.123.1 accepts this file.
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "run_id": run,
         "data_source_idx": number,
@@ -35,24 +33,22 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def lines(rows: list[Any]) -> str:
+def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def imported(
-    text: str, file: str = "eval_items_1.jsonl", kind: str = "openai-evals"
-) -> tuple[Suite, Any, list[str]]:
+def imported(text, file="eval_items_1.jsonl", kind="openai-evals"):
     """Return the suite, its data and the notes."""
     result = IMPORTERS[kind].read(text, file)
     written = suite_text(result, kind, file, "suite.yaml")
     return load(written, "suite.yaml", Reading()).suite, yaml.load(written, yaml.CSafeLoader), result.notes
 
 
-def config(**fields: Any) -> str:
+def config(**fields):
     return json.dumps({"prompts": ["{{item.input}}"], **fields})
 
 
-def test_repeated_item_becomes_one_test_and_its_other_fields_are_not_sent() -> None:
+def test_repeated_item_becomes_one_test_and_its_other_fields_are_not_sent():
     suite, data, notes = imported(lines(ROWS))
     assert [test.name for test in suite.tests] == ["May I return it?", "Do you ship to Spain?"]
     first = data["tests"][0]
@@ -72,7 +68,7 @@ def test_repeated_item_becomes_one_test_and_its_other_fields_are_not_sent() -> N
     assert "userInfo" not in str(data)
 
 
-def test_input_messages_become_user_turns_and_a_system_prompt() -> None:
+def test_input_messages_become_user_turns_and_a_system_prompt():
     texts = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
     row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in texts]}}
     suite, data, _ = imported(lines([row]))
@@ -83,7 +79,7 @@ def test_input_messages_become_user_turns_and_a_system_prompt() -> None:
     assert [turn.user for turn in suite.tests[0].turns] == ["Hi"]
 
 
-def test_item_without_a_user_message_is_left_out_and_named() -> None:
+def test_item_without_a_user_message_is_left_out_and_named():
     _, data, notes = imported(lines([*ROWS, {"data_source_idx": 9, "item": {"image": "x.png"}}]))
     assert len(data["tests"]) == 2
     assert "eval_items_1.jsonl:5: item with image: names no user's line" in notes
@@ -95,13 +91,13 @@ def test_item_without_a_user_message_is_left_out_and_named() -> None:
     ('{"item"', "eval_items_1.jsonl:1"),
     ("", "holds no records"),
 ])  # fmt: skip
-def test_file_without_openai_rows_is_refused(text: str, message: str) -> None:
+def test_file_without_openai_rows_is_refused(text, message):
     with pytest.raises(UsageError, match=message):
         imported(text)
 
 
 @pytest.mark.parametrize("kind", ["openai-evals", "promptfoo"])
-def test_item_variable_supplies_the_user_message_but_no_user_info(kind: str) -> None:
+def test_item_variable_supplies_the_user_message_but_no_user_info(kind):
     text = config(tests=[{"vars": {"item": {"input": "Hi there", "expected": "Hello"}}}])
     suite, _, notes = imported(text, "c.json", kind)
     assert suite.tests[0].turns[0].user == "Hi there"
@@ -109,7 +105,7 @@ def test_item_variable_supplies_the_user_message_but_no_user_info(kind: str) -> 
     assert any("'item' is a row of data" in note for note in notes)
 
 
-def test_prompt_text_around_user_message_is_left_out_with_note() -> None:
+def test_prompt_text_around_user_message_is_left_out_with_note():
     prompts = ["You are a support agent. Answer: {{item.question}}"]
     tests = [{"vars": {"item": {"question": "Hi there"}}}]
     suite, _, notes = imported(config(prompts=prompts, tests=tests), "c.json")
@@ -121,7 +117,7 @@ def test_prompt_text_around_user_message_is_left_out_with_note() -> None:
     assert any("prompts is left out: the agent has its own instructions" in note for note in notes)
 
 
-def test_assertion_variables_are_kept_from_the_user_and_filled_into_rubrics() -> None:
+def test_assertion_variables_are_kept_from_the_user_and_filled_into_rubrics():
     variables = {"input": "Hi", "expected": "Hello", "plan": "gold"}
     tests = [{"vars": variables, "assert": [{"type": "equals", "value": "{{expected}}"}]}]
     suite, _, notes = imported(config(prompts=["{{input}}"], tests=tests), "c.json")

@@ -2,9 +2,6 @@
 
 import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -20,14 +17,14 @@ SUNDAY = {"vars": {"question": "Sunday?"}, "assert": [{"type": "icontains", "val
 TWO = ["When?", "Sunday?"]
 
 
-def write(folder: Path, files: Mapping[str, Any]) -> None:
+def write(folder, files):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
 
 
-def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+def imported(folder, name, files):
     """Return the tests of the file called `name`, and what was said of it."""
     write(folder, files)
     path = folder / name
@@ -36,17 +33,17 @@ def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[di
     return yaml.load(text, yaml.CSafeLoader)["tests"], "\n".join(result.notes)
 
 
-def refusal(folder: Path, name: str, files: Mapping[str, Any]) -> str:
+def refusal(folder, name, files):
     with pytest.raises(UsageError) as error:
         imported(folder, name, files)
     return str(error.value)
 
 
-def lines(tests: list[dict[str, Any]]) -> list[str]:
+def lines(tests):
     return [test["turns"][0]["user"] for test in tests]
 
 
-def config(tests: Any, **fields: Any) -> dict[str, Any]:
+def config(tests, **fields):
     return {"prompts": ["{{question}}"], "tests": tests} | fields
 
 
@@ -56,7 +53,7 @@ JSON_ROWS = [
     {"question": "When?", "__expected": "icontains: 9 am"},
     {"question": "Sunday?", "__expected1": "icontains: closed"},
 ]
-READ: list[tuple[str, Any, dict[str, Any]]] = [
+READ = [
     ("a name", "t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
     ("a marked name", "file://t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
     ("a name from here", "file://./t.yml", {"t.yml": [HOURS, SUNDAY]}),
@@ -80,14 +77,14 @@ READ: list[tuple[str, Any, dict[str, Any]]] = [
 
 
 @each_row(("case", "tests", "files"), READ)
-def test_tests_in_other_files_are_read(tmp_path: Path, case: str, tests: Any, files: dict[str, Any]) -> None:
+def test_tests_in_other_files_are_read(tmp_path, case, tests, files):
     result, notes = imported(tmp_path / case, "c.json", files | {"c.json": config(tests)})
     assert lines(result) == TWO
     assert [test["evaluations"][0]["pattern"] for test in result] == ["(?i)9 am", "(?i)closed"]
     assert "left out" not in notes
 
 
-ALONE: list[tuple[str, str, Any]] = [
+ALONE = [
     ("a list in YAML", "t.yaml", yaml.safe_dump([HOURS, SUNDAY])),
     ("a list in JSON", "t.json", [HOURS, SUNDAY]),
     ("JSON Lines", "t.jsonl", JSON_LINES),
@@ -97,7 +94,7 @@ ALONE: list[tuple[str, str, Any]] = [
 
 
 @each_row(("name", "content"), [case[1:] for case in ALONE], ids=[case[0] for case in ALONE])
-def test_file_of_tests_is_read_without_a_configuration(tmp_path: Path, name: str, content: Any) -> None:
+def test_file_of_tests_is_read_without_a_configuration(tmp_path, name, content):
     result, _ = imported(tmp_path, name, {name: content})
     assert lines(result) == TWO
     assert [test["evaluations"][0]["pattern"] for test in result] == ["(?i)9 am", "(?i)closed"]
@@ -105,7 +102,7 @@ def test_file_of_tests_is_read_without_a_configuration(tmp_path: Path, name: str
     assert lines(result) == ["When?"]
 
 
-def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp_path: Path) -> None:
+def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp_path):
     files = {
         "c.yaml": {
             "prompts": ["file://prompt.txt"], "defaultTest": "file://default.yaml",
@@ -128,7 +125,7 @@ def test_default_test_scenarios_variables_and_assertions_are_read_from_files(tmp
 
 
 OUTSIDE = "is outside of the repository of the imported file"
-NOT_READ: list[tuple[str, Any, str]] = [
+NOT_READ = [
     ("an absolute path", "file:///etc/passwd.yaml", "is an absolute path"),
     ("a path of Windows", "C:\\t.yaml", "is an absolute path"),
     ("a home folder", "~/t.yaml", "is an absolute path"),
@@ -163,7 +160,7 @@ NOT_READ: list[tuple[str, Any, str]] = [
 
 
 @pytest.fixture
-def hostile_folder(tmp_path: Path) -> Path:
+def hostile_folder(tmp_path):
     """A folder with links out of its repository, a pipe, code, and broken files."""
     write(tmp_path, {"t.yaml": [SUNDAY], "secret/t.yaml": [SUNDAY]})
     repository = tmp_path / "repository"
@@ -180,9 +177,7 @@ def hostile_folder(tmp_path: Path) -> Path:
 
 
 @each_row(("tests", "reason"), [case[1:] for case in NOT_READ], ids=[case[0] for case in NOT_READ])
-def test_code_and_files_outside_the_repository_are_never_read(
-    hostile_folder: Path, tests: Any, reason: str
-) -> None:
+def test_code_and_files_outside_the_repository_are_never_read(hostile_folder, tests, reason):
     files = {"c.json": json.dumps(config([tests, HOURS]), indent=1)}
     result, notes = imported(hostile_folder, "c.json", files)
     assert lines(result) == ["When?"]
@@ -191,7 +186,7 @@ def test_code_and_files_outside_the_repository_are_never_read(
     assert any(place in note for place in (": tests[0]: ", "self.yaml:1:", "broken.json:1:"))
 
 
-def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_path: Path) -> None:
+def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_path):
     (tmp_path / ".git").mkdir()
     write(tmp_path, {"shared/t.yaml": [SUNDAY]})
     (tmp_path / "evals").mkdir()
@@ -207,7 +202,7 @@ def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_p
     assert "is outside of the folder of the imported file" in notes
 
 
-def test_configuration_without_usable_tests_or_with_too_many_files_is_refused(tmp_path: Path) -> None:
+def test_configuration_without_usable_tests_or_with_too_many_files_is_refused(tmp_path):
     tests = ["file://t.py", {"vars": {"a": "x", "b": "y"}}, {"vars": {"question": ""}}]
     files = {"c.yaml": yaml.safe_dump({"prompts": ["file://p.py"], "tests": tests})}
     message = refusal(tmp_path, "c.yaml", files)
@@ -220,7 +215,7 @@ def test_configuration_without_usable_tests_or_with_too_many_files_is_refused(tm
     assert "is one more than the 200 other files that are read" in message
 
 
-ROWS: list[tuple[str, str, dict[str, Any]]] = [
+ROWS = [
     ("contains: a", "", {"strict": "contains", "text": "a"}),
     ("not-contains:a b ", "", {"strict": "not_contains", "text": "a b"}),
     ("contains-any: a, b", "", {"strict": "regex", "pattern": "a|b"}),
@@ -237,16 +232,14 @@ ROWS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @each_row(("cell", "metric", "check"), ROWS)
-def test_expected_cell_becomes_the_evaluation_of_its_assertion(
-    tmp_path: Path, cell: str, metric: str, check: dict[str, Any]
-) -> None:
+def test_expected_cell_becomes_the_evaluation_of_its_assertion(tmp_path, cell, metric, check):
     row = {"question": "Hi", "__expected": cell, "__metric": metric}
     result, _ = imported(tmp_path, "t.json", {"t.json": [row]})
     (evaluation,) = result[0]["evaluations"]
     assert evaluation | check == evaluation
 
 
-def test_special_columns_of_a_table_set_checks_name_threshold_and_tags(tmp_path: Path) -> None:
+def test_special_columns_of_a_table_set_checks_name_threshold_and_tags(tmp_path):
     header = "question,__expected1,__expected2,__description,__threshold,__metadata:tags[],plan"
     header += ",__config:__expected2:threshold"
     rows = ['Hi,contains: a,similar: b,First,0.5,"x, y",,0.7', "Bye,contains: c"]
@@ -274,9 +267,7 @@ BAD_ROWS = [
 
 
 @each_row(("column", "cell", "reason"), BAD_ROWS)
-def test_unsupported_cell_of_a_row_is_named_and_the_others_are_imported(
-    tmp_path: Path, column: str, cell: str, reason: str
-) -> None:
+def test_unsupported_cell_of_a_row_is_named_and_the_others_are_imported(tmp_path, column, cell, reason):
     rows = [{"question": "Hi", column: cell}, {"question": "Bye", "__expected": "a"}]
     result, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})
     assert lines(result)[-1] == "Bye"

@@ -1,14 +1,12 @@
 """Lists of texts between commas in promptfoo's assertions: split as promptfoo 0.121 splits them."""
 
 import json
-from typing import Any
 
 import builders as build
 import pytest
 import yaml
 from each_row import each_row
 
-from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Outcome
 from ci_evals.extensions.importers.formats import IMPORTERS
@@ -42,18 +40,18 @@ SPLIT = [
 
 
 @each_row(("text", "parts"), SPLIT)
-def test_list_text_is_split_at_commas_outside_quotes(text: str, parts: list[str]) -> None:
+def test_list_text_is_split_at_commas_outside_quotes(text, parts):
     assert split_at_commas(text) == parts
 
 
 @each_row("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
-def test_malformed_quotes_in_promptfoo_list_raise_error(text: str) -> None:
+def test_malformed_quotes_in_promptfoo_list_raise_error(text):
     """promptfoo does the same."""
     with pytest.raises(UnmappedError):
         split_at_commas(text)
 
 
-def test_long_text_is_split_in_linear_time_and_list_items_are_not_split() -> None:
+def test_long_text_is_split_in_linear_time_and_list_items_are_not_split():
     assert len(split_at_commas("a," * 50_000)) == 50_000
     with pytest.raises(UnmappedError):
         split_at_commas('"' + '\\"' * 100_000)
@@ -63,7 +61,7 @@ def test_long_text_is_split_in_linear_time_and_list_items_are_not_split() -> Non
     assert passes(imported({"type": "icontains", "value": "Acme,Globex"})[0], "Acme") is False
 
 
-def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[str]]:
+def imported(assertion, **variables):
     test = {"vars": {"question": "Which?"} | variables, "assert": [assertion]}
     tests = [test | {"options": {"disableVarExpansion": True}}]
     config = json.dumps({"prompts": ["{{question}}"], "tests": tests})
@@ -73,7 +71,7 @@ def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[s
     return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), result.notes
 
 
-def passes(evaluations: list[Evaluation], reply: str) -> bool:
+def passes(evaluations, reply):
     """Return whether promptfoo would pass: all evaluations of an assertion do."""
     transcript = Transcript(turns=(build.turn(agent=reply),), status=EndState.COMPLETED)
     return all(one.decide(transcript).outcome is Outcome.PASSED for one in evaluations)
@@ -110,9 +108,7 @@ VERDICTS = [
     ("{{first}},{{second}}", {"first": "Acme", "second": "Globex"}),
     (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
 ])  # fmt: skip
-def test_list_given_as_text_list_or_template_gives_same_verdict(
-    kind: str, reply: str, passed: bool, value: Any, variables: dict[str, Any]
-) -> None:
+def test_list_given_as_text_list_or_template_gives_same_verdict(kind, reply, passed, value, variables):
     evaluations, _ = imported({"type": kind, "value": value}, **variables)
     assert passes(evaluations, reply) is passed
 
@@ -131,7 +127,7 @@ def test_list_given_as_text_list_or_template_gives_same_verdict(
     (True, "has a value that ci-evals does not support"),
     (None, "has a value that ci-evals does not support"),
 ])  # fmt: skip
-def test_unreadable_list_is_named_and_not_checked(kind: str, value: Any, reason: str) -> None:
+def test_unreadable_list_is_named_and_not_checked(kind, value, reason):
     evaluations, notes = imported({"type": kind, "value": value})
     assert [evaluation.criterion for evaluation in evaluations] == ["The agent answers"]
     assert any(f"'{kind}' {reason}" in note for note in notes)
