@@ -7,6 +7,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.planning import workload
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
+from ci_evals.planning.paths import touches
 from ci_evals.planning.selection import Selection, plan
 
 
@@ -137,3 +138,24 @@ def test_digests_depend_on_place_of_secret_and_equal_those_of_a_masked_recording
     text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": [test]})
     masked = plan([load(text, "s.json", Reading(masked=True))], Selection(), 1)
     assert masked.suites[0].test_digests[0] == leak_check("${CANARY}")[2]
+
+
+@each_row(("pattern", "taken", "left"), [
+    ("src/agent/**", ["src/agent/a.py", "src/agent/tools/b.py", "src/agent"],
+     ["src/agents/a.py", "src/a.py"]),
+    ("src/agent", ["src/agent", "src/agent/tools/b.py"], ["src/agent.py", "lib/src/agent/a.py"]),
+    ("./src/agent/", ["src/agent/a.py"], ["src/agent2/a.py"]),
+    ("prompts/*.md", ["prompts/judge.md"], ["prompts/old/judge.md", "prompts/judge.txt", "prompts/judgeXmd"]),
+    ("**/*.py", ["a.py", "src/deep/a.py"], ["a.pyc", "src/a.js"]),
+    ("src/**/b.py", ["src/b.py", "src/x/y/b.py"], ["src/xb.py", "b.py"]),
+    ("v?.txt", ["v1.txt"], ["v10.txt", "v/.txt"]),
+    ("a+(b).py", ["a+(b).py"], ["aab.py"]),
+    ("**", ["any/thing", "odd\nname"], []),
+])  # fmt: skip
+def test_path_pattern_matches_only_expected_files(pattern, taken, left):
+    assert [file for file in [*taken, *left] if touches([pattern], [file])] == taken
+
+
+def test_paths_match_if_any_file_matches_any_pattern():
+    assert touches(["docs/**", "src/**"], ["README.md", "src/a.py"])
+    assert not touches(["docs/**"], [])

@@ -79,18 +79,14 @@ def test_numbers_are_formatted_by_limit_range_and_noun(formatted, expected):
     assert formatted == expected
 
 
-@given(st.floats(0, 100), st.integers(0, 1000))
-def test_rounding_never_raises_score_to_missed_threshold(points, tenths):
-    threshold = tenths / 10
-    if points < threshold:
-        assert float(numbers.score(points)) < threshold
-
-
 LIMITS = st.builds(lambda whole, places: whole / 10**places, st.integers(0, 10_000), st.integers(0, 4))
 
 
-@given(st.floats(0, 100), LIMITS)
-def test_rounding_never_moves_number_across_its_limit(number, limit):
+@given(st.floats(0, 100), st.integers(0, 1000), LIMITS)
+def test_rounding_never_moves_score_or_number_across_threshold_or_limit(number, tenths, limit):
+    threshold = tenths / 10
+    if number < threshold:
+        assert float(numbers.score(number)) < threshold
     number = round(number, 8)
     assert (float(numbers.score(number, limit)) < limit) == (number < limit)
     assert (float(numbers.least(number, limit)) > limit) == (number > limit)
@@ -105,13 +101,9 @@ def test_change_keeps_its_sign_and_drops_are_rounded_away_from_zero(change):
     assert (shown < 0) == (round(change, 9) < 0)
 
 
-@given(st.floats(0.001, 0.99))
-def test_rounding_never_moves_p_value_across_significance_level(p):
+@given(st.floats(0.001, 0.99), st.floats(0, 1000), st.integers(0, 10_000_000))
+def test_rounding_never_moves_p_across_significance_level_or_cost_across_budget(p, dollars, limit):
     assert (float(numbers.chance(p)) > 0.05) == (p > 0.05)
-
-
-@given(st.floats(0, 1000), st.integers(0, 10_000_000))
-def test_rounding_never_moves_cost_across_budget(dollars, limit):
     budget = limit / 10_000
     shown = float(numbers.budget(dollars).removeprefix("$"))
     assert (shown > budget) == (round(dollars, 9) > budget)

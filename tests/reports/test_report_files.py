@@ -1,5 +1,7 @@
 """Which files a run makes, under which names, and that a results file reads back as it was."""
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -18,8 +20,10 @@ from property_examples import examples
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import report_files
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import findings_csv, report_files
 from ci_evals.reports.names import folder_for, numbered
+from ci_evals.reports.story.story import story_of
 from ci_evals.support import dataclass_json
 
 STAMP = "2026-11-21T09-30-00Z"
@@ -189,3 +193,34 @@ def test_suite_folders_are_unique_and_stamped_in_utc_and_equal_names_are_numbere
         (["A (2)", "A (2)", "A", "A"], ["A (2)", "A (2) (2)", "A", "A (3)"]),
     ):
         assert numbered(alike) == shown
+
+
+def rows_of(*tests) -> list[dict[str, str]]:
+    text = "".join(findings_csv.render(story_of(build.results(build.suite_result("Refunds", *tests)))))
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv_has_a_row_for_each_finding_and_for_errored_and_unplayed_tests():
+    findings = (build.finding(criterion="One"), build.finding("failed", criterion="Two", reason="It, too."))
+    trials = tuple(build.trial_result(number, findings=findings) for number in (1, 2))
+    rows = rows_of(build.test_result("Refund", trials=trials))
+    assert [(row["trial"], row["criterion"], row["outcome"]) for row in rows] == [
+        ("1", "One", "passed"), ("1", "Two", "failed"), ("2", "One", "passed"), ("2", "Two", "failed"),
+    ]  # fmt: skip
+    assert rows[1]["reason"] == "It, too."
+    assert {row["suite"] for row in rows} == {"Refunds"}
+    lost = build.trial_result(status=EndState.FAILED, findings=())
+    rows = rows_of(
+        build.test_result("Lost", trials=(lost,), outcome="error"),
+        build.test_result("Never begun", trials=(), not_run=1, outcome="not_run"),
+    )
+    assert [(row["test"], row["testOutcome"], row["status"], row["outcome"]) for row in rows] == [
+        ("Lost", "error", "failed", ""),
+        ("Never begun", "not_run", "", ""),
+    ]
+
+
+def test_spreadsheet_formulas_are_escaped():
+    finding = build.finding("failed", criterion="=HYPERLINK(1)", reason="-1+1")
+    (row,) = rows_of(build.test_result("@x", trials=(build.trial_result(findings=(finding,)),)))
+    assert (row["criterion"], row["reason"], row["test"]) == ("'=HYPERLINK(1)", "'-1+1", "'@x")

@@ -43,12 +43,14 @@ REFUND = {
 }  # fmt: skip
 
 
-def draft(tmp_path, *conversations, name="chats.jsonl", form="transcript", **options):
+def draft(tmp_path, *conversations, name="chats.jsonl", form="transcript", into="suite.yaml", **options):
     """The drafted suite's tests as data, and its text."""
-    source, output = tmp_path / name, tmp_path / "suite.yaml"
+    environ = options.pop("environ", {})
+    source, output = tmp_path / name, tmp_path / into
     output.unlink(missing_ok=True)
-    source.write_text("\n".join(map(json.dumps, conversations)))
-    import_suite(ImportSettings(format=form, file=source, output=output, **options), RunContext({}))
+    source.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in conversations))
+    settings = ImportSettings(format=form, file=source, output=output, **options)
+    import_suite(settings, RunContext(environ))
     text = output.read_text()
     return yaml.load(text, yaml.CSafeLoader)["tests"], text
 
@@ -225,14 +227,11 @@ Assistant: Good bye
 
 
 def test_plain_text_transcript_has_no_tool_checks(tmp_path):
-    source, output = tmp_path / "chat.txt", tmp_path / "suite.yaml"
-    source.write_text(TEXT)
-    import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
-    first, second = yaml.load(output.read_text(), yaml.CSafeLoader)["tests"]
+    (first, second), text = draft(tmp_path, TEXT, name="chat.txt")
     assert first["name"] == "Refund"
     assert first["turns"] == [{"user": "I want my money back\nfor order A-1."}]
     assert [check["strict"] for check in first["evaluations"]] == ["regex"]
-    assert "it is not recorded which tools were called" in output.read_text()
+    assert "it is not recorded which tools were called" in text
     assert second["turns"] == [{"user": "Bye"}]
 
 
@@ -321,13 +320,11 @@ def test_control_characters_runner_commands_and_variables_in_chats_have_no_effec
 
 
 def test_json_draft_stores_notes_under_x_note_key(tmp_path):
-    source, output = tmp_path / "c.jsonl", tmp_path / "suite.json"
-    source.write_text(json.dumps(REFUND))
-    import_suite(ImportSettings(format="transcript", file=source, output=output), RunContext({}))
-    [test] = json.loads(output.read_text())["tests"]
+    _, text = draft(tmp_path, REFUND, into="suite.json")
+    [test] = json.loads(text)["tests"]
     assert test["x-note"].startswith("Drafted from r-1")
     assert "You are welcome." in test["evaluations"][-1]["x-note"]
-    assert weaknesses(load_suite(output)) == ()
+    assert weaknesses(load_suite(tmp_path / "suite.json")) == ()
 
 
 def test_import_as_run_grades_recorded_conversations_without_agent(tmp_path, capsys):
@@ -372,8 +369,6 @@ def test_personal_data_and_secrets_are_replaced_in_drafts(tmp_path, capsys):
     assert "e-mail a…e is now user1@example.com (2 times)" in capsys.readouterr().err
     [test], _ = draft(tmp_path, chat, keep_personal_data=True)
     assert test["turns"] == [{"user": "I am ann@x.example"}]
-    source, output = tmp_path / "c.jsonl", tmp_path / "other.yaml"
-    source.write_text(json.dumps([user("My key is sk-abcdef123456"), agent("Keep sk-abcdef123456")]))
-    settings = ImportSettings(format="transcript", file=source, output=output)
-    import_suite(settings, RunContext({"OPENAI_API_KEY": "sk-abcdef123456"}))
-    assert "sk-abcdef123456" not in output.read_text()
+    chat = [user("My key is sk-abcdef123456"), agent("Keep sk-abcdef123456")]
+    _, text = draft(tmp_path, chat, environ={"OPENAI_API_KEY": "sk-abcdef123456"})
+    assert "sk-abcdef123456" not in text
