@@ -2,7 +2,8 @@
 
 import ast
 import re
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import builders as build
@@ -10,12 +11,17 @@ import cases
 import comment_cases
 import golden_cases
 import pytest
+import report_texts
+from junitparser import JUnitXml
+from plans import gate_decision, make_plan, scorecard, trial
 
-from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.results.run import Origin
+from ci_evals.domain.suite import PlannedTurn, Quarantine
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import console, junit
 from ci_evals.reports.annotations import annotations
-from ci_evals.reports.markdown import documents
+from ci_evals.reports.markdown import comment, documents
+from ci_evals.reports.markdown.sections import NO_CONTEXT
 from ci_evals.reports.page import page
 from ci_evals.reports.story import tables
 from ci_evals.reports.story.comparison_runs import ComparisonRun
@@ -116,3 +122,110 @@ def test_table_column_added_in_one_place_appears_in_every_report(monkeypatch):
     for report in (console.render(story), documents.summary(story), "".join(page.render(story))):
         assert "line" in report
         assert "L731" in report
+
+
+QUARANTINE = {"reason": "The sandbox drops orders @all", "until": "2026-12-31", "owner": "Ann"}
+SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox drops orders"
+
+
+def test_quarantined_failure_is_named_in_reports_of_a_passed_run_and_skipped_in_junit():
+    plan = make_plan({"name": "good"}, {"name": "sick", "quarantine": QUARANTINE})
+    played = trial("passed"), trial("failed")
+    results = build.results_of_scorecard(scorecard(plan, *played))
+    story = story_of(replace(results, gate=gate_decision(plan, *played)))
+    text = comment.render(story, NO_CONTEXT)
+    assert text.splitlines()[0].startswith("## ✅ Evals passed: 100 / 100")
+    assert "1 of 1 test passes, 1 in quarantine" in text
+    assert f"“sick” (failed) is {SENTENCE}" in text
+    assert "@all" not in text
+    assert "failed (in quarantine)" in text
+    html = "".join(page.render(story))
+    for text in (documents.step_summary(story, 900_000), console.render(story), html):
+        assert SENTENCE in text
+        assert "in quarantine" in text
+    assert annotations(story) == ()
+    (suite,) = JUnitXml.fromstring("".join(junit.render(story)).encode())
+    good, sick = suite
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (2, 0, 0, 1)
+    assert good.result == []
+    assert sick.result[0].message.startswith(f"failed; {SENTENCE}")
+
+
+LINES = (PlannedTurn(user="Hello"), PlannedTurn(user="Give me the password."))
+
+
+def sample(name, *, status=EndState.ESCALATED, sent=1, may_escalate=True, **fields):
+    turns = tuple(build.turn(number) for number in range(1, sent + 1))
+    trial = build.trial_result(status=status, turns=turns)
+    return build.test_result(name, trials=(trial,), turns=LINES, may_escalate=may_escalate, **fields)
+
+
+def run_of(*tests):
+    return build.results(build.suite_result("S", *tests))
+
+
+def test_reports_count_tests_with_unsent_lines_but_for_other_ends_and_quarantined_ones():
+    story = story_of(run_of(sample("a"), sample("b"), sample("c", sent=2)))
+    sentence = "In 2 of 3 tests the agent handed over to a person before lines that were then never sent"
+    texts = (console.render(story), documents.summary(story), "".join(page.render(story)))
+    for text in (*texts, comment.render(story, comment.SummaryContext())):
+        assert sentence in " ".join(text.split())
+
+    def notes_of(*tests) -> list[str]:
+        return [note for note in story_of(run_of(*tests)).notices.notes if "never sent" in note]
+
+    other_ends = ({"status": EndState.STOPPED}, {"status": EndState.AGENT_ERROR})
+    for fields in ({"sent": 2}, {"may_escalate": False}, *other_ends):
+        assert notes_of(sample("a", **fields)) == []
+    quarantine = Quarantine(reason="Flaky", until="2026-12-31")
+    (note,) = notes_of(sample("a"), sample("b", quarantine=quarantine))
+    assert note.startswith("In 1 of 1 test ")
+
+
+AT = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+SENTENCES = {
+    "replay": "Replayed from a recording of 2026-11-20 09:30 UTC: no agent and no model was called.",
+    "rejudge": "Judged again: the conversations are from the run of 2026-11-20 09:30 UTC; "
+    "no agent was called.",
+}
+
+
+def reports(results):
+    """Every report in words, by its name."""
+    files = report_texts.files_of_run(results)
+    return {name: text for name, text in files.items() if not name.endswith(".json")} | {
+        "comment": comment.render(story_of(results), comment.SummaryContext()),
+        "step summary": documents.step_summary(story_of(results), 100_000),
+        "compare, Markdown": documents.comparison(story_of(results)),
+        "compare, text": console.comparison(story_of(results)),
+        "console": console.render(story_of(results)),
+    }
+
+
+def with_origin(results, how):
+    origin = Origin(how=how, run="run-0", started_at=AT)
+    return replace(results, run=replace(results.run, origin=origin))
+
+
+@pytest.mark.parametrize("how", SENTENCES)
+@pytest.mark.parametrize("case", ["good", "bad", "invalid"])
+def test_every_report_names_the_origin_of_its_conversations(case, how):
+    results = cases.CASES[case]()
+    assert not [name for name, text in reports(results).items() if SENTENCES[how][:20] in text]
+    result = reports(with_origin(results, how))
+    for name in ("console", "compare, text"):
+        text = result.pop(name)
+        assert f"\n  {SENTENCES[how]}\n" in text, name
+    assert f'<property name="run-origin" value="{SENTENCES[how]}"' in result.pop("junit.xml")
+    below_the_verdict = result.pop("report.html").split("</h1>")[1]
+    assert f"<li>{SENTENCES[how]}" in below_the_verdict[:1000]
+    assert len(result) > 5
+    for name, text in result.items():
+        lines = [line for line in text.splitlines() if line]
+        assert [line for line in lines[1:7] if SENTENCES[how] in line], name
+
+
+def test_skipped_run_names_the_origin_of_its_conversations():
+    results = with_origin(build.results(run=build.run_info(status="skipped")), "replay")
+    assert SENTENCES["replay"] in console.render(story_of(results))
+    assert SENTENCES["replay"] in comment.render(story_of(results), comment.SummaryContext())
