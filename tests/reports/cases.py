@@ -33,22 +33,22 @@ GROUPS = {
         ScoreGroup(name="tone", score=50.0, tests=2, passed=1, failed=1, undecided=0),
     ),
     "aui_logic": (
-        ScoreGroup(
-            name="R1_refund_window", score=66.66666666666667, tests=2, passed=2, failed=1, undecided=0
-        ),
+        ScoreGroup(name="R1_refund_window", score=200 / 3, tests=2, passed=2, failed=1, undecided=0),
     ),
     "tags": (ScoreGroup(name="refunds", score=79.96, tests=2, passed=3, failed=1, undecided=0),),
     "difficulties": (ScoreGroup(name="easy", score=None, tests=1, passed=0, failed=0, undecided=1),),
 }
-USAGE = Usage(
-    calls=9,
-    tokens=Tokens(input=5200, output=610),
-    cost_usd=0.0312,
-    by_role=(
-        RoleUsage(role="user", model="gpt-5-mini", calls=3, input_tokens=2000, output_tokens=110),
-        RoleUsage(role="judge", model="gpt-5-mini", calls=2, input_tokens=3200, output_tokens=500),
-    ),
-)
+
+
+def role_usage(role: str, model: str, calls: int, sent: int, received: int, cost: float | None = None):
+    """The usage of one role, in tokens and US dollars."""
+    return RoleUsage(
+        role=role, model=model, calls=calls, input_tokens=sent, output_tokens=received, cost_usd=cost
+    )
+
+
+USER, JUDGE = role_usage("user", "gpt-5-mini", 3, 2000, 110), role_usage("judge", "gpt-5-mini", 2, 3200, 500)
+USAGE = Usage(calls=9, tokens=Tokens(input=5200, output=610), cost_usd=0.0312, by_role=(USER, JUDGE))
 KIND = build.finding(
     criterion="The agent stays kind",
     kind="judged",
@@ -112,11 +112,8 @@ def bad() -> Results:
         "Refund after the window", build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
         build.trial_result(2, turns=TALK, findings=(build.finding(), rude)), critical=True, line=40,
     )  # fmt: skip
-    idle = build.finding(
-        "failed",
-        criterion="The exchange workflow starts",
-        reason="TURN was never executed; REFUND_REQUEST was, in turn 1",
-    )
+    never = "TURN was never executed; REFUND_REQUEST was, in turn 1"
+    idle = build.finding("failed", criterion="The exchange workflow starts", reason=never)
     wrong = of_trials("Exchange for another size", build.trial_result(turns=TALK, findings=(idle, rude)))
     run = build.results(
         build.suite_result("Refunds", GOOD_TEST, flaky, **GROUPS),
@@ -136,15 +133,10 @@ def bad() -> Results:
 @cache
 def undecided() -> Results:
     """No judge was configured; one trace never came; what strict checks could see is fine."""
-    unjudged = replace(
-        KIND, outcome=Outcome.UNDECIDED, cause=Cause.NO_JUDGE, reason="no judge was configured"
-    )
-    traceless = build.finding(
-        "undecided",
-        criterion="The discount rule stays quiet",
-        cause=Cause.NO_EVIDENCE,
-        reason="no reply had a trace",
-    )
+    reason = "no judge was configured"
+    unjudged = replace(KIND, outcome=Outcome.UNDECIDED, cause=Cause.NO_JUDGE, reason=reason)
+    fields = {"cause": Cause.NO_EVIDENCE, "reason": "no reply had a trace"}
+    traceless = build.finding("undecided", criterion="The discount rule stays quiet", **fields)
     no_trace = dict.fromkeys(("workflows", "params", "rules", "integrations"))
     untraced = [turn.model_copy(update=no_trace) for turn in TALK]
     gate = build.decision(
@@ -155,10 +147,8 @@ def undecided() -> Results:
     )
     traced = build.trial_result(turns=TALK, findings=(build.finding(), unjudged))
     silent = build.trial_result(turns=untraced, findings=(traceless, unjudged))
-    suite = build.suite_result(
-        "Refunds", build.test_result(trials=(traced,)), of_trials("No discount unasked", silent)
-    )
-    return build.results(suite, gate=gate)
+    tests = build.test_result(trials=(traced,)), of_trials("No discount unasked", silent)
+    return build.results(build.suite_result("Refunds", *tests), gate=gate)
 
 
 @cache
@@ -169,11 +159,8 @@ def invalid() -> Results:
         status=EndState.FAILED, error=refused, turns=(), findings=(), duration_seconds=0.0,
         attempts=(Attempt(status=EndState.FAILED, error=refused),) * 2,
     )  # fmt: skip
-    erred = build.trial_result(
-        status=EndState.AGENT_ERROR,
-        turns=(build.turn(agent="", error_response=True, error_detail="model overloaded"),),
-        findings=(),
-    )
+    overloaded = build.turn(agent="", error_response=True, error_detail="model overloaded")
+    erred = build.trial_result(status=EndState.AGENT_ERROR, turns=(overloaded,), findings=())
     tests = [of_trials(f"Lost order {number}", lost) for number in range(1, 7)]
     tests += [of_trials("Overloaded", erred), of_trials("Never begun", not_run=2)]
     stopped = "--max-duration of 120 s was reached"
@@ -188,54 +175,35 @@ def invalid() -> Results:
 
 
 BASE_COMMIT = "3aceb90018667fc15c6a5de9e5af1227deadbeef"
-PRICED = Usage(
+COSTLY = Usage(
     calls=117,
     tokens=Tokens(input=52_000, output=6_100),
     cost_usd=0.3123,
     by_role=(
-        RoleUsage(role="user", model="gpt-5-mini", calls=81, input_tokens=20_000, output_tokens=1_100),
-        RoleUsage(role="judge", model="gpt-5", calls=36, input_tokens=32_000, output_tokens=5_000),
+        role_usage("user", "gpt-5-mini", 81, 20_000, 1_100, 0.0451),
+        role_usage("judge", "gpt-5", 36, 32_000, 5_000, 0.2672),
     ),
     prices_as_of=date(2026, 11, 1),
 )
-COSTLY = replace(
-    PRICED,
-    by_role=tuple(
-        replace(role, cost_usd=cost) for role, cost in zip(PRICED.by_role, (0.0451, 0.2672), strict=True)
-    ),
-)
-UNKIND = replace(
-    KIND,
-    outcome=Outcome.FAILED,
-    reason="In its second reply the agent blames the customer for the size.",
-    evidence=(2,),
-)
+BLAME = "In its second reply the agent blames the customer for the size."
+UNKIND = replace(KIND, outcome=Outcome.FAILED, reason=BLAME, evidence=(2,))
 IDLE = build.finding("failed", reason="REFUND_REQUEST was never executed", evidence=(1,))
 UNHEARD = replace(KIND, outcome=Outcome.UNDECIDED, cause=Cause.JUDGE_ERROR, reason="the judge timed out")
-FINDINGS = {
-    "p": (build.finding(), KIND),
-    "h": (build.finding(), UNKIND),
-    "f": (IDLE, UNKIND),
-    "u": (build.finding(), UNHEARD),
-}
+USED = build.finding()
+FINDINGS = {"p": (USED, KIND), "h": (USED, UNKIND), "f": (IDLE, UNKIND), "u": (USED, UNHEARD)}
 
 
 def played(name: str, drawing: str, **fields) -> TestResult:
     """A test by its trials, a letter each: passed, half passed, failed, undecided."""
-    trials = [
-        build.trial_result(index, turns=TALK, findings=FINDINGS[letter])
-        for index, letter in enumerate(drawing, start=1)
-    ]
+    drawn = enumerate(drawing, start=1)
+    trials = (build.trial_result(index, turns=TALK, findings=FINDINGS[letter]) for index, letter in drawn)
     return build.test_result(name, trials=tuple(trials), **fields)
 
 
 def base_run(*suites, **fields) -> Results:
     """An earlier run, by 26 hours, of a commit."""
-    info = {
-        "id": "run-0",
-        "started_at": build.STARTED_AT - timedelta(hours=26),
-        "git": Git(commit=BASE_COMMIT),
-    } | fields
+    at = build.STARTED_AT - timedelta(hours=26)
+    info = {"id": "run-0", "started_at": at, "git": Git(commit=BASE_COMMIT)} | fields
     return build.results(
         *suites,
         run=build.run_info(**info),
@@ -335,14 +303,11 @@ def unsure() -> Results:
     """Five trials against three; two tests are flaky; nothing is proven."""
     head = first_of_six("ppppp", "pphph", "ppppp", "fpppp")
     base = first_of_six("ppp", "ppp", "hpp", "ppp")
+    bounds, own = Interval(low=66.9, high=97.1), Interval(low=62.5, high=98.44)
     groups = {
-        name: tuple(
-            replace(group, interval=Interval(low=62.5, high=98.44)) if group.score else group
-            for group in result
-        )
+        name: tuple(replace(group, interval=own) if group.score else group for group in result)
         for name, result in GROUPS.items()
     }
-    bounds = Interval(low=66.9, high=97.1)
     run = build.results(
         build.suite_result("Refunds", *head, interval=bounds, **groups),
         interval=bounds,

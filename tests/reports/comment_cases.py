@@ -1,7 +1,6 @@
 """The runs whose comments stand under golden/comments/: a team's pull requests, good and bad."""
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import cache
 
 import builders as build
@@ -167,12 +166,8 @@ def run(parts: list, note: str = FOUND) -> Results:
 def earlier(parts: list) -> Results:
     """The run of the base branch, a day before."""
     git = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
-    base = cases.base_run(*parts, id="7002-1", git=git, started_at=build.STARTED_AT - timedelta(hours=26))
-    return replace(
-        base,
-        usage=replace(cases.COSTLY, cost_usd=0.2988),
-        latency=Latency(replies=102, median=1.1, p95=2.8, slowest=4.0),
-    )
+    base = cases.base_run(*parts, id="7002-1", git=git)
+    return replace(base, latency=Latency(replies=102, median=1.1, p95=2.8, slowest=4.0))
 
 
 POLICY = Policy(
@@ -223,10 +218,8 @@ def invalid() -> Results:
 @cache
 def no_baseline() -> Results:
     """The first run with the action: nothing to compare with yet."""
-    note = (
-        "no baseline yet: no run on main has left the artifact 'ci-evals-results-default'; "
-        "it is uploaded by the first run there"
-    )
+    note = "no baseline yet: no run on main has left the artifact 'ci-evals-results-default'; "
+    note += "it is uploaded by the first run there"
     result = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(result, note)
     gate = to_record(decide(GateInput(head), POLICY, RunEnding()))
