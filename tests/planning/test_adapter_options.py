@@ -113,8 +113,16 @@ def test_missing_settings_of_an_adapter_are_refused(suite, missing):
     assert {problem.path for problem in refused.value.problems} == missing
 
 
-def test_blank_key_counts_as_missing():
-    """So that a pull request of a fork is skipped, not refused."""
+def test_field_that_an_option_replaces_may_be_unset_and_a_blank_key_counts_as_missing():
+    """So that a pull request of a fork, whose key is blank, is skipped, not refused."""
+    suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
+    choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
+    assert choice.replaces == {"agentId", "apiKey", "baseUrl"}
+    chosen = choose(loaded(suite, replaced=choice.replaces), choice).suite
+    assert (chosen.agent_id, chosen.base_url) == ("a", "http://h")
+    (problem,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
+    assert problem == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
+    assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None
     assert not has_key(loaded({"adapter": "http", "apiKey": ""}).suite)
     assert has_key(loaded({"adapter": "http"}).suite)
     assert has_key(loaded({"adapter": "demo", "apiKey": ""}).suite)
@@ -175,17 +183,6 @@ def test_invalid_agent_option_is_a_usage_error(choice, text):
     with pytest.raises(UsageError) as refused:
         choose(loaded({"adapter": "aui"}), AgentChoice(**choice))
     assert text in str(refused.value)
-
-
-def test_unset_variable_is_accepted_if_option_replaces_its_field():
-    suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
-    choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
-    assert choice.replaces == {"agentId", "apiKey", "baseUrl"}
-    chosen = choose(loaded(suite, replaced=choice.replaces), choice).suite
-    assert (chosen.agent_id, chosen.base_url) == ("a", "http://h")
-    (problem,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
-    assert problem == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
-    assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None
 
 
 def chosen(suite=None, **choice):

@@ -36,10 +36,8 @@ def names(plan: Plan) -> list[str]:
 
 def names_by_shard(plan: Plan, of: int, baseline=None, redactor=None) -> list[list[str]]:
     """The names of the tests of each part."""
-    took = [
-        sharding.take(plan, ShardNumber(i, of), redactor or Redactor(), baseline) for i in range(1, of + 1)
-    ]
-    return [names(one.plan) for one in took]
+    shards, redactor = (ShardNumber(i, of) for i in range(1, of + 1)), redactor or Redactor()
+    return [names(sharding.take(plan, shard, redactor, baseline).plan) for shard in shards]
 
 
 def recorded(name: str, *seconds: float, **fields):
@@ -141,13 +139,10 @@ def test_shards_partition_the_plan_and_are_balanced(data):
     suites = tuple(suite_of(*tests, file=f"{s}.json", name=f"{s}") for s, tests in enumerate(named))
     plan = Plan(suites=suites, loops=data.draw(st.integers(1, 3)))
     seconds = st.sampled_from([0.0, 0.1, 1.0, 40.0])
-    known = [
-        build.suite_result(
-            suite.suite.name,
-            *(recorded(test.name, *data.draw(st.lists(seconds, max_size=2))) for test in suite.tests),
-        )
-        for suite in suites
-    ]
+    known = []
+    for suite in suites:
+        tests = [recorded(test.name, *data.draw(st.lists(seconds, max_size=2))) for test in suite.tests]
+        known.append(build.suite_result(suite.suite.name, *tests))
     before = data.draw(st.sampled_from([None, build.results(*known)]))
     of = data.draw(st.integers(1, len(names(plan))))
     took = [sharding.take(plan, ShardNumber(i, of), Redactor(), before) for i in range(1, of + 1)]
@@ -159,16 +154,12 @@ def test_shards_partition_the_plan_and_are_balanced(data):
         assert list(one.shard.tests) == sorted(one.shard.tests)
         assert all(suite.tests for suite in one.plan.suites)
     if before is None:
-        weights = [
-            sum(
-                one.plan.loops_of(test) * len(suite.suite.turns_of(test))
-                for suite in one.plan.suites
-                for test in suite.tests
-            )
-            for one in took
-        ]
-        heaviest = max(plan.loops_of(t) * len(s.suite.turns_of(t)) for s in suites for t in s.tests)
-        assert max(weights) - min(weights) <= heaviest
+
+        def weights(plan: Plan) -> list[int]:
+            return [plan.loops_of(t) * len(s.suite.turns_of(t)) for s in plan.suites for t in s.tests]
+
+        totals = [sum(weights(one.plan)) for one in took]
+        assert max(totals) - min(totals) <= max(weights(plan))
 
 
 def test_shard_keeps_plan_order_records_all_suites_and_1_of_1_equals_the_plan():

@@ -91,26 +91,17 @@ def test_unknown_placeholder_in_a_step_is_refused(text, complaint):
     assert result == [f"setup[0].command[1]: holds {name}, {complaint}"]
 
 
-def test_known_placeholders_in_steps_are_accepted():
+def test_placeholders_must_be_known_in_all_tests_and_are_refused_in_sql_statements():
     text = "{{userInfo}} {{ userInfo.plan.name }} {{userInfo.none}} {{userInfo.pets.0}} {{trial.id}}"
     session = "{{session.id}}"
     after = {"probes": {"a": {"file": {"path": session}}}, "teardown": [{"command": [session]}]}
-    assert (
-        read(make_suite(make_test(userInfo=USER, setup=[{"command": [text]}], **after))).suite.tests[0].setup
-    )
-
-
-def test_placeholder_of_the_suite_must_be_known_in_all_tests():
+    known = make_test(userInfo=USER, setup=[{"command": [text]}], **after)
+    assert read(make_suite(known)).suite.tests[0].setup
     result = problems(make_suite(make_test(userInfo=USER), make_test(name="two"), probes={"order": ORDER}))
     lacking = "which the userInfo of 'two' lacks"
     assert result == [f"probes.order.sql.parameters.id: holds {{{{userInfo.order}}}}, {lacking}"]
-
-
-def test_placeholder_in_a_sql_statement_is_refused():
     sql = {"url": "sqlite:///a.db", "statement": "SELECT * FROM orders WHERE id = '{{userInfo.order}}'"}
-
     (problem,) = problems(make_suite(make_test(userInfo=USER), setup=[{"sql": sql}]))
-
     assert problem == (
         "setup[0].sql.statement: holds {{userInfo.order}}, which could change the statement: write :name "
         "there, and its value in 'parameters'"
@@ -174,7 +165,6 @@ def test_digest_of_test_depends_on_steps_but_not_on_url_timeout_or_lock():
     elsewhere = {"sql": {**ORDER["sql"], "url": "sqlite:///other.db"}, "timeout": 5}
     user = make_test(userInfo=USER)
     digest = digest_of(make_suite(user, probes={"order": ORDER}))
-
     assert digest == digest_of(make_suite(user, probes={"order": elsewhere}))
     assert digest == digest_of(make_suite({**user, "probes": {"order": ORDER}}, lock="a"))
     assert digest != digest_of(make_suite(user, probes={"order": SHOP}))

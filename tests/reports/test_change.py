@@ -166,7 +166,7 @@ def test_score_has_its_interval_and_needed_trials_are_stated_only_if_realistic()
     assert [trials_to_prove(trials_needed=trials) for trials in (3, 4000, None)] == [None] * 3
 
 
-def test_baseline_age_is_the_time_between_the_runs():
+def test_baseline_age_is_stated_and_cost_and_latency_of_both_runs_in_one_line():
     def age(at: datetime) -> str:
         results = compared(baseline={"at": at})
         return changes.age(results, results.comparison)
@@ -181,9 +181,6 @@ def test_baseline_age_is_the_time_between_the_runs():
     other_zone = datetime(2026, 11, 20, 11, 30, tzinfo=timezone(timedelta(hours=2)))
     assert age(other_zone) == "1 day before this run"
     assert phrases.moment(other_zone) == "2026-11-20 09:30 UTC"
-
-
-def test_cost_and_latency_of_both_runs_are_in_one_line():
     head = Efficiency(cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4)
     base = Efficiency(cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8)
     assert changes.pace(compared(head_efficiency=head, base_efficiency=base).comparison) == (

@@ -155,7 +155,7 @@ def test_verdict_annotation_has_heading_failed_checks_numbers_and_unchanged_opti
     assert " max-drop and regression were not checked: " in warning.message
 
 
-def test_errors_and_missing_verdicts_are_warnings_with_their_cause():
+def test_errors_and_missing_verdicts_are_warnings_and_shared_errors_one_with_a_count():
     """A judge that nobody configured is neither."""
     broken = build.trial_result(status=EndState.FAILED, error="the agent did not answer", findings=())
     judge_error = build.finding("undecided", kind="judged", cause=Cause.JUDGE_ERROR, reason="no answer")
@@ -166,13 +166,9 @@ def test_errors_and_missing_verdicts_are_warnings_with_their_cause():
         build.test_result("Unjudged", trials=(build.trial_result(findings=(no_judge,)),)),
     )
     assert {errored.severity, undecided.severity} == {Severity.WARNING}
-    assert errored.title == "Errored: Broken"
-    assert errored.message == "1 trial errored: the agent did not answer"
-    assert undecided.title == "Undecided: Open"
-    assert undecided.message == "1 criterion undecided: no answer"
-
-
-def test_shared_error_is_annotated_once_with_the_number_of_tests():
+    message = "1 trial errored: the agent did not answer"
+    assert (errored.title, errored.message) == ("Errored: Broken", message)
+    assert (undecided.title, undecided.message) == ("Undecided: Open", "1 criterion undecided: no answer")
     lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
     tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]
     unplayed = build.test_result("Never begun", trials=(), not_run=3, line=60)

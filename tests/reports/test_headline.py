@@ -245,10 +245,9 @@ def test_odds_are_stated_only_from_ten_tests_with_three_trials():
 
 
 def test_reason_for_a_missing_comparison_is_given_once():
-    comparison = replace(
-        compared("p", "p").comparison, delta=None, reasons=("no test was scored on both sides",)
-    )
-    check = build.check(name="regression", passed=None, seen=None, note="no test was scored on both sides")
+    reason = "no test was scored on both sides"
+    comparison = replace(compared("p", "p").comparison, delta=None, reasons=(reason,))
+    check = build.check(name="regression", passed=None, seen=None, note=reason)
     results = build.results(comparison=comparison)
     assert verdict.not_compared(results) == "Not compared with main: no test was scored on both sides."
     checked = replace(results, gate=build.decision(check))

@@ -113,26 +113,21 @@ def test_junit_totals_are_summed_over_all_suites():
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
 
-@each_row(
-    ("code", "reasons", "errors"),
-    [(Exit.PASSED, (), 0), (Exit.FAILED, (), 1), (Exit.INVALID, ("two judges disagree",), 1)],
-)
-def test_failed_gate_without_failed_tests_adds_an_error(code, reasons, errors):
-    root = xml_of(build.results(gate=Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)))
-    assert root.get("errors") == str(errors)
-    assert errored_cases(root) == ["gate"] * errors
-    messages = [error.get("message") for error in root.iter("error")]
-    assert all(reason in messages[0] for reason in reasons)
-
-
-@each_row(("never_began", "errors"), [(0, ["gate"]), (1, ["b"])])
-def test_run_without_verdict_has_an_error_beside_a_failed_test(never_began, errors):
-    unplayed = [build.test_result("b", trials=(), not_run=1)] * never_began
-    suite = build.suite_result("Refunds", build.test_result("good"), failed_test("bad"), *unplayed)
+def test_failed_gate_adds_an_error_unless_a_test_failed_and_missing_verdict_also_then():
+    for code, reasons in ((Exit.PASSED, ()), (Exit.FAILED, ()), (Exit.INVALID, ("two judges disagree",))):
+        gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
+        root = xml_of(build.results(gate=gate))
+        errors = code is not Exit.PASSED
+        assert (root.get("errors"), errored_cases(root)) == (str(int(errors)), ["gate"] * errors)
+        messages = [error.get("message") for error in root.iter("error")]
+        assert all(reason in messages[0] for reason in reasons)
     gate = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
-    root = xml_of(build.results(suite, gate=gate))
-    assert errored_cases(root) == errors
-    assert [root.get(name) for name in ("failures", "errors", "skipped")] == ["1", "1", "0"]
+    unplayed = build.test_result("b", trials=(), not_run=1)
+    for never_began, errored in (((), ["gate"]), ((unplayed,), ["b"])):
+        suite = build.suite_result("Refunds", build.test_result("good"), failed_test("bad"), *never_began)
+        root = xml_of(build.results(suite, gate=gate))
+        assert errored_cases(root) == errored
+        assert [root.get(name) for name in ("failures", "errors", "skipped")] == ["1", "1", "0"]
 
 
 def test_equally_named_suites_get_distinct_names_and_bundled_ones_no_file_or_line():

@@ -44,13 +44,6 @@ def test_run_writes_a_folder_per_suite_and_shared_reports():
     ]  # fmt: skip
 
 
-def test_results_file_of_a_suite_has_its_score_and_the_gate_of_the_run():
-    run = cases.bad()
-    own = report_files.load(report_texts.files_of_run(run)[f"Exchanges/{STAMP}/_results.json"], "x")
-    assert [suite.name for suite in own.suites] == ["Exchanges"]
-    assert (own.score, own.counts, own.gate) == (run.suites[1].score, run.suites[1].counts, run.gate)
-
-
 @settings(max_examples=examples(60))
 @given(
     st.lists(
@@ -167,7 +160,11 @@ def test_results_file_with_an_unsafe_folder_is_refused(folder):
         report_files.load(json.dumps(data), "x")
 
 
-def test_reports_are_redrawn_from_the_results_file_of_run_or_suite(tmp_path):
+def test_suite_has_its_own_results_file_and_reports_are_redrawn_from_it_or_the_run(tmp_path):
+    run = cases.bad()
+    own = report_files.load(report_texts.files_of_run(run)[f"Exchanges/{STAMP}/_results.json"], "x")
+    assert [suite.name for suite in own.suites] == ["Exchanges"]
+    assert (own.score, own.counts, own.gate) == (run.suites[1].score, run.suites[1].counts, run.gate)
     run, files = cases.bad(), report_texts.files_of_run(cases.bad())
     again = report_texts.join_parts(report_files.redraw(run, tmp_path / "results" / "_results.json"))
     assert again == {path: text for path, text in files.items() if path != "_results.json"}

@@ -199,22 +199,13 @@ def test_any_text_is_cleaned_once_for_all_and_gives_valid_xml_and_file_names(tex
     assert not re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", name)
 
 
-@each_row("text", [
-    *("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x"),
-    *("> /close", "/close"),
-])  # fmt: skip
-def test_gitlab_references_and_commands_are_neutralized(text):
-    shown = sanitize.gitlab(f"Said\n{text}")
-    assert "\u200b" in shown
-    assert shown.replace("\u200b", "") == f"Said\n{text}"
-
-
-@each_row("text", [
-    "`~bug !7`",
-    "[the suite](https://gitlab.example/-/blob/a%20b/x.json#L7)",
-    '<a href="https://gitlab.example/a%20b">run</a>',
-    "95 % of 3 tests, 4 / 5 passed!",
-    "a &lt; b, <sub>~</sub>",
-])  # fmt: skip
-def test_gitlab_text_without_references_is_unchanged(text):
-    assert sanitize.gitlab(text) == text
+def test_gitlab_references_and_commands_are_neutralized_and_other_text_is_unchanged():
+    references = ("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x")
+    for text in (*references, "> /close", "/close"):
+        shown = sanitize.gitlab(f"Said\n{text}")
+        assert ZERO_WIDTH in shown, text
+        assert shown.replace(ZERO_WIDTH, "") == f"Said\n{text}"
+    links = ("[the suite](https://gitlab.example/-/blob/a%20b/x.json#L7)",)
+    links += ('<a href="https://gitlab.example/a%20b">run</a>',)
+    for text in (*links, "`~bug !7`", "95 % of 3 tests, 4 / 5 passed!", "a &lt; b, <sub>~</sub>"):
+        assert sanitize.gitlab(text) == text

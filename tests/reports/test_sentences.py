@@ -267,15 +267,12 @@ def test_divergence_names_first_the_missing_then_the_new_actions(sentence, expec
     assert sentence == expected
 
 
-def test_long_divergence_is_shortened():
+def test_long_divergence_is_shortened_and_formatted_with_the_given_function():
     many = tuple(DivergentAction(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
     assert "applied r0, r1, r2 and 9 more;" in sentence_of(head=many)
     long_value = sentence_of(head=(replace(UNDERSTOOD, value="x" * 900),))
     assert f"amount as {'x' * 39}…;" in long_value
     assert 'amount as ["é", null];' in sentence_of(head=(replace(UNDERSTOOD, value=["é", None]),))
-
-
-def test_divergence_sentence_formats_names_and_values_with_given_function():
     where = Divergence(head_trial=1, base_trial=1, turn=1, head=(RAN, UNDERSTOOD))
     sentence = changes.divergence_sentence(where, "<{}>".format)
     assert "ran <RETURN_REQUEST> and understood <amount> as <5>;" in sentence
@@ -284,17 +281,6 @@ def test_divergence_sentence_formats_names_and_values_with_given_function():
 # What an agent did in a turn
 
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-
-
-def test_actions_are_named_with_their_values():
-    calls = (Integration(code="x", status=200), Integration(code="y", type="RAG"), Integration(code="z"))
-    actions = {"workflows": ("A",), "workflows_derived": True, "params": {"é": ["ü"]}, "named_params": ("n",)}
-    lists = turns.action_lists(build.turn(integrations=calls, **actions))
-    assert {one.label: [turns.action_text(action) for action in one.actions] for one in lists} == {
-        "workflows (from the trace)": ["A"],
-        "parameters": ['é = ["ü"]', "n (value not reported)"],
-        "integrations": ["x (200)", "y (RAG)", "z (no HTTP status)"],
-    }
 
 
 def test_missing_trace_is_distinguished_from_an_empty_one():
@@ -322,7 +308,15 @@ def test_changed_parameter_shows_its_previous_value(before, now, value):
     assert turns.parameter_change(action, None) is None
 
 
-def test_tool_calls_are_shown_with_their_arguments():
+def test_actions_are_named_with_their_values_and_tool_calls_with_their_arguments():
+    calls = (Integration(code="x", status=200), Integration(code="y", type="RAG"), Integration(code="z"))
+    actions = {"workflows": ("A",), "workflows_derived": True, "params": {"é": ["ü"]}, "named_params": ("n",)}
+    lists = turns.action_lists(build.turn(integrations=calls, **actions))
+    assert {one.label: [turns.action_text(action) for action in one.actions] for one in lists} == {
+        "workflows (from the trace)": ["A"],
+        "parameters": ['é = ["ü"]', "n (value not reported)"],
+        "integrations": ["x (200)", "y (RAG)", "z (no HTTP status)"],
+    }
     calls = (ToolCall(name="refund", arguments={"amount": 42, "note": "é"}), ToolCall(name="close"))
     (actions,) = turns.action_lists(build.turn(**views_of(calls)))
     assert actions.label == "tool calls"
@@ -369,23 +363,6 @@ def test_first_failed_run_of_current_failure_streak_is_named(letters, sentence):
     assert comparison_runs.failing_since(TEST, past_runs(letters)) == sentence
 
 
-def test_last_pass_in_baseline_is_named_and_changed_test_is_ignored():
-    result = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
-    assert result == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
-    assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None
-
-
-def test_earlier_runs_are_unique_and_ordered_newest_first():
-    past = past_runs("fpf")
-    later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
-    baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
-    others = (past[2], ComparisonRun.of(later, "later"), past[1], past[0])
-    result = comparison_runs.earlier(build.results(), ComparisonRuns(baseline=baseline, others=others))
-    assert [run.id for run in result] == ["past-1", "past-2", "past-3"]
-    own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
-    assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
-
-
 @each_row(("here", "base", "ages"), [
     ("refs/heads/main", None, [1, 5]),
     ("refs/heads/fix", "refs/heads/main", [1, 2, 5]),
@@ -402,12 +379,22 @@ def test_runs_of_unrelated_branches_are_ignored(here, base, ages):
     assert [run.id for run in result] == [f"past-{age}" for age in ages]
 
 
-def test_rejudged_run_counts_as_the_run_of_its_conversations():
+def test_earlier_runs_are_unique_newest_first_and_of_the_same_test():
+    result = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
+    assert result == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
+    assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None
+    past = past_runs("fpf")
+    later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
+    baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))
+    others = (past[2], ComparisonRun.of(later, "later"), past[1], past[0])
+    result = comparison_runs.earlier(build.results(), ComparisonRuns(baseline=baseline, others=others))
+    assert [run.id for run in result] == ["past-1", "past-2", "past-3"]
+    own = ComparisonRun.of(build.results(run=build.run_info(started_at=past[0].at)), "the same run")
+    assert comparison_runs.earlier(build.results(), ComparisonRuns(others=(own,))) == ()
     past = past_runs("ff")
     origin = Origin(how="rejudge", run="past-1", started_at=past[0].at)
-    again = build.results(
-        run=build.run_info(id="again", started_at=past[0].at + timedelta(hours=1), origin=origin)
-    )
+    later = past[0].at + timedelta(hours=1)
+    again = build.results(run=build.run_info(id="again", started_at=later, origin=origin))
     others = ComparisonRuns(others=(*past, ComparisonRun.of(again, "again")))
     assert [run.id for run in comparison_runs.earlier(build.results(), others)] == ["past-1", "past-2"]
     assert [run.id for run in comparison_runs.earlier(again, ComparisonRuns(others=past))] == ["past-2"]
