@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import cases
 import pytest
-import reliability_cases
+import reliability_cases as reliability
 import report_texts
 from each_row import each_row
 from plans import make_plan
@@ -30,7 +30,7 @@ from ci_evals.reports.story import failures
 from ci_evals.reports.story.story import story_of
 from ci_evals.support.redaction import Redactor
 
-RUN = reliability_cases.results_with_all_studies()
+RUN = reliability.results_with_all_studies()
 CONTEXT = comment.SummaryContext()
 FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
 LEFT_OUT = "3 trials excluded from every score"
@@ -90,14 +90,12 @@ def test_short_comment_keeps_reliability_warnings():
 
 def test_disagreeing_votes_are_flagged_in_every_report_but_only_in_their_test():
     passed = build.test_result(
-        reliability_cases.TOO_LATE,
-        trials=tuple(
-            reliability_cases.judged_trial(index, reliability_cases.GRADED_FINDING) for index in (1, 2, 3)
-        ),
+        reliability.TOO_LATE,
+        trials=tuple(reliability.judged_trial(index, reliability.GRADED_FINDING) for index in (1, 2, 3)),
     )
-    base = cases.base_run(build.suite_result("Refunds", passed, **reliability_cases.SUITE_MODELS))
+    base = cases.base_run(build.suite_result("Refunds", passed, **reliability.SUITE_MODELS))
     run = cases.against(RUN, base)
-    assert [one.name for one in run.comparison.regressed] == [reliability_cases.TOO_LATE]
+    assert [one.name for one in run.comparison.regressed] == [reliability.TOO_LATE]
     assert f"(⚠️ {FLAG})" in documents.comparison(story_of(run))
     assert f"(⚠️ {FLAG})" in documents.summary(story_of(run))
     assert FLAG in console.render(story_of(run))
@@ -106,10 +104,10 @@ def test_disagreeing_votes_are_flagged_in_every_report_but_only_in_their_test():
     assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
     assert f"! {FLAG}" in files[JUNIT]
     warnings = story_of(RUN).judging.of_criteria
-    assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
-    assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
-    assert warnings.of("Exchanges", reliability_cases.TOO_LATE, reliability_cases.KIND) == ""
-    assert list(warnings.of_test("Refunds", reliability_cases.IN_TIME)) == [reliability_cases.CLEAR]
+    assert warnings.of("Refunds", reliability.TOO_LATE, reliability.KIND) == FLAG
+    assert warnings.of("Refunds", reliability.IN_TIME, reliability.KIND) == ""
+    assert warnings.of("Exchanges", reliability.TOO_LATE, reliability.KIND) == ""
+    assert list(warnings.of_test("Refunds", reliability.IN_TIME)) == [reliability.CLEAR]
 
 
 def remark_of(topic: str, results) -> str:
@@ -118,27 +116,23 @@ def remark_of(topic: str, results) -> str:
 
 
 def test_outdated_calibration_and_one_that_bars_the_judge_are_reported_with_reason():
-    old = OldCalibration(at=reliability_cases.STUDY_TIME, why="another judge: the prompt changed")
+    old = OldCalibration(at=reliability.STUDY_TIME, why="another judge: the prompt changed")
     sentence = "The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."
-    assert remark_of("Calibration", reliability_cases.results_with_all_studies(studies=(old,))) == sentence
-    whole, *_ = reliability_cases.CALIBRATION.parts
+    assert remark_of("Calibration", reliability.results_with_all_studies(studies=(old,))) == sentence
+    whole, *_ = reliability.CALIBRATION.parts
     barred = replace(whole, may_gate=False, why="kappa may be below 0.4")
-    study = replace(reliability_cases.CALIBRATION, parts=(barred,))
-    warnings = story_of(reliability_cases.results_with_all_studies(studies=(study,))).judging.warnings
+    study = replace(reliability.CALIBRATION, parts=(barred,))
+    warnings = story_of(reliability.results_with_all_studies(studies=(study,))).judging.warnings
     assert "Compared with people, this judge should not gate: kappa may be below 0.4." in warnings
 
 
 def test_study_names_its_judge_only_if_it_differs_from_run_judge():
-    other = replace(reliability_cases.JUDGE, models=("gpt-next",))
-    run = reliability_cases.results_with_all_studies(
-        studies=(replace(reliability_cases.ATTACKS, judge=other),)
-    )
+    other = replace(reliability.JUDGE, models=("gpt-next",))
+    run = reliability.results_with_all_studies(studies=(replace(reliability.ATTACKS, judge=other),))
     sentence = " Judged by gpt-next, which is another judge: the model changed."
     assert remark_of("Attacks", run).endswith(sentence)
-    same = replace(reliability_cases.JUDGE, prompt="prefer")
-    run = reliability_cases.results_with_all_studies(
-        studies=(replace(reliability_cases.PREFERENCE, judge=same),)
-    )
+    same = replace(reliability.JUDGE, prompt="prefer")
+    run = reliability.results_with_all_studies(studies=(replace(reliability.PREFERENCE, judge=same),))
     run = replace(run, run=replace(run.run, config={"provider": same.provider}))
     assert "Judged by" not in remark_of("Preference", run)
 
@@ -178,20 +172,20 @@ def test_every_reliability_number_is_in_each_report(report):
 
 @each_row(("estimate", "text"), [
     (None, "n/a"),
-    (reliability_cases.estimate(0.5), "50 %"),
-    (reliability_cases.estimate(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
-    (reliability_cases.estimate(1, 1, 1), "100 %"),
-    (reliability_cases.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
+    (reliability.estimate(0.5), "50 %"),
+    (reliability.estimate(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
+    (reliability.estimate(1, 1, 1), "100 %"),
+    (reliability.estimate(0.5, 0.7, 0.7), "50 % (70 %)"),
 ])  # fmt: skip
 def test_interval_is_shown_only_if_it_differs_from_estimate(estimate, text):
     assert numbers.estimated_share(estimate) == text
 
 
 def test_disagreement_warning_is_short_and_advises_another_judge():
-    low = replace(reliability_cases.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
-    whole = replace(reliability_cases.AGREEMENT.whole, low=True)
-    many = replace(reliability_cases.AGREEMENT, criteria=(low,) * 20, whole=whole)
-    items = story_of(reliability_cases.results_with_all_studies(vote_agreement=many)).judging.warnings
+    low = replace(reliability.AGREEMENT.criteria[0], name="The agent " * 40, test="T" * 300)
+    whole = replace(reliability.AGREEMENT.whole, low=True)
+    many = replace(reliability.AGREEMENT, criteria=(low,) * 20, whole=whole)
+    items = story_of(reliability.results_with_all_studies(vote_agreement=many)).judging.warnings
     disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
@@ -204,20 +198,20 @@ def test_junit_skips_test_without_valid_trials_and_annotations_mark_unreliable_c
         case.get("name"): case
         for case in ET.fromstring(report_texts.files_of_run(RUN)[JUNIT]).iter("testcase")
     }
-    skipped = cases_by_name[reliability_cases.LOST].find("skipped")
+    skipped = cases_by_name[reliability.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
-    assert cases_by_name[reliability_cases.TOO_LATE].find("failure") is not None
+    assert cases_by_name[reliability.TOO_LATE].find("failure") is not None
     result = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
     assert [(one.severity, one.line) for one in result] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
     assert FLAG in result[1].message
 
 
 def test_test_report_shows_dimensions_of_a_grade_and_model_and_reason_of_each_vote():
-    report = own_report(reliability_cases.IN_TIME)
+    report = own_report(reliability.IN_TIME)
     assert "Graded 0.75 of 1; passed from 0.7 on." in report
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", report)
     assert "The day is named &#124; late." in report
-    report = own_report(reliability_cases.TOO_LATE)
+    report = own_report(reliability.TOO_LATE)
     assert "3 votes: 1 passed, 2 failed" in report
     assert "- ✅ passed, `gpt-5-mini`, rests on turn 1" in report
     assert "> You could have read that on our page." in report
@@ -226,16 +220,14 @@ def test_test_report_shows_dimensions_of_a_grade_and_model_and_reason_of_each_vo
 def test_suite_report_covers_only_its_own_judge_and_user():
     fine = build.suite_result(
         "Exchanges",
-        build.test_result(
-            "Wrong size", trials=(reliability_cases.judged_trial(1, reliability_cases.GRADED_FINDING),)
-        ),
-        **reliability_cases.SUITE_MODELS,
+        build.test_result("Wrong size", trials=(reliability.judged_trial(1, reliability.GRADED_FINDING),)),
+        **reliability.SUITE_MODELS,
     )
     run = build.results(
         fine,
-        build.suite_result("Refunds", *reliability_cases.sample_tests(), **reliability_cases.SUITE_MODELS),
-        vote_agreement=reliability_cases.AGREEMENT,
-        user_checks=reliability_cases.USER_CHECKS,
+        build.suite_result("Refunds", *reliability.sample_tests(), **reliability.SUITE_MODELS),
+        vote_agreement=reliability.AGREEMENT,
+        user_checks=reliability.USER_CHECKS,
     )
     files = report_texts.files_of_run(run)
     own, other = (
@@ -249,7 +241,7 @@ def test_suite_report_covers_only_its_own_judge_and_user():
 
 
 def test_excluded_trial_shows_where_its_user_broke_character_and_is_logged():
-    message = own_report(reliability_cases.LOST)
+    message = own_report(reliability.LOST)
     assert "- repeats in turn 2: it says again what it said in turn 1" in message
     assert "> As an AI language model" in message
     assert "meta text on leaving" in message
@@ -257,11 +249,11 @@ def test_excluded_trial_shows_where_its_user_broke_character_and_is_logged():
     assert (errors.what, errors.reason, errors.tests) == (
         "3 trials excluded, since the simulated user broke character",
         "repeats, meta text",
-        (reliability_cases.TOO_LATE, reliability_cases.LOST),
+        (reliability.TOO_LATE, reliability.LOST),
     )
     log = io.StringIO()
-    plan = make_plan({"name": reliability_cases.LOST})
+    plan = make_plan({"name": reliability.LOST})
     watch = progress.lines(plan, Console(log, Redactor()), prices.bundled)
-    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.excluded_trial()))
+    watch(TrialFinished(Trial(0, 0, 1), reliability.excluded_trial()))
     assert log.getvalue().startswith("[1/1] S › Lost parcel  not scored (excluded)  2 turns")
     assert "the simulated user broke character in turn 2 (repeats)" in log.getvalue()
