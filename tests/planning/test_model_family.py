@@ -36,12 +36,8 @@ def test_one_warning_lists_judge_and_agent_pairs_of_same_family():
     assert "judge-model" in warning
     (many,) = warnings([("gpt-6", f"gpt-{number}") for number in range(9)])
     assert "gpt-6 judges gpt-2 (GPT), and 6 more; models" in many
-    for judge, agent in (
-        ("gpt-6", "claude-opus-5-5"),
-        ("gpt-6", "our-bot"),
-        ("my-deployment", "my-deployment"),
-        ("judge", "gpt-5"),
-    ):
+    others = [("gpt-6", "claude-opus-5-5"), ("gpt-6", "our-bot"), ("judge", "gpt-5")]
+    for judge, agent in (*others, ("my-deployment", "my-deployment")):
         assert warnings([(judge, agent)]) == ()
 
 
@@ -64,9 +60,8 @@ def test_plan_command_warns_of_one_family_only_if_something_is_judged(tmp_path):
     suite = write_suite(tmp_path, judged, **agent)
     strict = write_suite(tmp_path, name="strict.json", **agent)
     stderr = ci_evals("plan", suite, cwd=tmp_path, env={"AGENT_KEY": "key-123456"}).stderr
-    assert stderr.startswith(
-        "warning: judge and agent are from the same model family: gpt-6.1-terra judges gpt-6-sol"
-    )
+    warning = "warning: judge and agent are from the same model family: gpt-6.1-terra judges gpt-6-sol"
+    assert stderr.startswith(warning)
     for arguments in ([suite, "--provider=anthropic"], [suite, "--provider=offline"], [strict]):
         other = ci_evals("plan", *arguments, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
         assert (other.returncode, "family" in other.stderr) == (0, False)

@@ -16,21 +16,13 @@ from ci_evals.planning.selection import Selection, plan
 
 
 def make_test(**fields) -> dict:
-    return {
-        "name": "one",
-        "guidelines": "Be brief.",
-        "turns": [{"user": "hi"}],
-        "evaluations": [{"criterion": "The agent greets"}],
-    } | fields
+    fields = {"turns": [{"user": "hi"}], "evaluations": [{"criterion": "The agent greets"}]} | fields
+    return {"name": "one", "guidelines": "Be brief."} | fields
 
 
 def make_suite(*tests: dict, **fields) -> dict:
-    return {
-        "name": "S",
-        "agentId": "a",
-        "apiKey": "key-123456",
-        "tests": list(tests) or [make_test()],
-    } | fields
+    fields = {"tests": list(tests) or [make_test()]} | fields
+    return {"name": "S", "agentId": "a", "apiKey": "key-123456"} | fields
 
 
 def read(suite: dict, **reading) -> LoadedSuite:
@@ -45,23 +37,15 @@ def problems(suite: dict, **reading) -> list[str]:
 
 
 def test_suite_with_every_field_of_the_original_format_is_read():
-    suite = read(
-        make_suite(
-            make_test(
-                userInfo={"plan": "Pro", "days": 3, "nested": {"a": [1]}},
-                systemPrompt="Be nice.",
-                turns=[{"user": "hi", "timeout": 5, "expectation": "greets"}, {"user": "auto"}],
-                evaluations=[
-                    {"criterion": "c", "weight": 2, "category": "tone", "aui_logic": ["R1"]},
-                    {"criterion": "c", "strict": "tool_not_used", "toolName": "T", "beforeTurn": 3},
-                    {"criterion": "c", "strict": "param_equals", "paramName": "p", "paramValue": 29.9},
-                ],
-                tags=["billing"],
-            ),
-            model="m",
-            judgeModel="j",
-        )
-    ).suite
+    evaluations = [
+        {"criterion": "c", "weight": 2, "category": "tone", "aui_logic": ["R1"]},
+        {"criterion": "c", "strict": "tool_not_used", "toolName": "T", "beforeTurn": 3},
+        {"criterion": "c", "strict": "param_equals", "paramName": "p", "paramValue": 29.9},
+    ]
+    turns = [{"user": "hi", "timeout": 5, "expectation": "greets"}, {"user": "auto"}]
+    user = {"plan": "Pro", "days": 3, "nested": {"a": [1]}}
+    test = make_test(userInfo=user, systemPrompt="Be nice.", turns=turns, evaluations=evaluations)
+    suite = read(make_suite(test | {"tags": ["billing"]}, model="m", judgeModel="j")).suite
     (test,) = suite.tests
     assert (suite.max_turns, suite.adapter, suite.judge_model) == (7, "aui", "j")
     assert [turn.timeout for turn in test.turns] == [5, 120]

@@ -12,11 +12,8 @@ from ci_evals.planning.selection import Selection, plan
 
 
 def loaded(*tests: dict, environ=None, **suite):
-    tests = [
-        {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
-        | test
-        for test in tests
-    ]
+    plain = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+    tests = [plain | test for test in tests]
     text = json.dumps({"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": tests} | suite)
     return load(text, "s.json", Reading(environ=environ or {}))
 
@@ -127,9 +124,7 @@ def test_digests_depend_on_names_of_secrets_not_on_their_values(text):
 def test_digests_depend_on_place_of_secret_and_equal_those_of_a_masked_recording():
     """A recording is masked: its variables are not set, and their names are known."""
     assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
-    one, other = (
-        leak_check("x", turns=[{"user": text}]) for text in ("My code: ${CODE}", "My code: ${OTHER}")
-    )
+    one, other = (leak_check("x", turns=[{"user": f"My code: ${{{name}}}"}]) for name in ("CODE", "OTHER"))
     assert one[0] == other[0]
     assert one[1] != other[1]
     assert one[2] != other[2]

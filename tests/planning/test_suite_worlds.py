@@ -20,13 +20,9 @@ USER = {"order": "A1", "plan": {"name": "gold"}, "none": None, "pets": ["cat"]}
 
 
 def test_test_steps_follow_suite_steps_and_test_probes_override_suite_probes():
-    own = make_test(
-        name="own",
-        setup=[{"command": ["two"]}],
-        probes={"order": {"file": {"path": "order.json", "format": "json"}}, "mail": {"python": "a.b:C.d"}},
-        teardown=[{"command": ["four"]}],
-        lock="shop 2",
-    )
+    probes = {"order": {"file": {"path": "order.json", "format": "json"}}, "mail": {"python": "a.b:C.d"}}
+    steps = {"setup": [{"command": ["two"]}], "teardown": [{"command": ["four"]}]}
+    own = make_test(name="own", probes=probes, lock="shop 2", **steps)
     first, last = {"command": ["one"], "timeout": 5}, {"command": ["three"]}
     probes = {"order": {"http": {"url": "http://shop/1"}}}
     data = make_suite(make_test(), own, setup=[first], probes=probes, teardown=[last], lock="shop")
@@ -120,9 +116,8 @@ def test_check_of_an_unknown_probe_is_refused_with_the_known_ones(probes, hint):
 
 
 def test_steps_and_probes_are_refused_in_untrusted_events():
-    suite = make_suite(
-        make_test(setup=[SHOP]), probes={"order": SHOP}, teardown=[{"command": ["a"]}], lock="a"
-    )
+    test, teardown = make_test(setup=[SHOP]), [{"command": ["a"]}]
+    suite = make_suite(test, probes={"order": SHOP}, teardown=teardown, lock="a")
     message = (
         "a suite may not reach databases, services, programs or files in the event pull_request_target; "
         "run it in an event that is trusted"

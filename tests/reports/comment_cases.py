@@ -134,10 +134,8 @@ def played(name: str, story: Story, letters: str, **fields) -> TestResult:
     return build.test_result(name, trials=trials, **fields)
 
 
-def suites(
-    refunds: dict[str, str], deliveries: dict[str, str], handovers: dict[str, str], rest: str = "ppp"
-) -> list:
-    """Three suites whose tests passed in every trial, but for those that are named."""
+def suites(refunds: dict, deliveries: dict, handovers: dict, rest: str = "ppp") -> list:
+    """Three suites whose tests passed in every trial, but for those whose trials are given as letters."""
     drawn = (
         ("Refunds", "evals/refunds.yaml", REFUND, REFUNDS, refunds),
         ("Delivery", "evals/delivery.yaml", DELIVERY, DELIVERIES, deliveries),

@@ -52,13 +52,10 @@ def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **field
     return build.results(build.suite_result(suite, *made, categories=tone), **fields)
 
 
-def charts_of(
-    head: Results, base: Results | None = None, others: tuple[ComparisonRun, ...] = ()
-) -> dict[str, Figure]:
+def charts_of(head: Results, base: Results | None = None, others=()) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
-        comparison = RunComparer(head, base).comparison()
-        head = replace(head, comparison=comparison)
+        head = replace(head, comparison=RunComparer(head, base).comparison())
     made = overview.figures(story_of(head, ComparisonRuns(base, others)))
     for figure in made:
         check(figure)
@@ -104,9 +101,7 @@ def count_of_class(figure: Figure, kind: str) -> int:
     return sum(kind in element.get("class", "").split() for element in ET.fromstring(figure.svg).iter())
 
 
-def comparison_run(
-    number: int, score: float | None = 90.0, cost: float | None = 0.5, **fields
-) -> ComparisonRun:
+def comparison_run(number: int, score=90.0, cost=0.5, **fields) -> ComparisonRun:
     """A run of so many days before."""
     return ComparisonRun(
         **{
@@ -155,7 +150,7 @@ def test_suites_are_listed_below_the_whole_run_with_their_baselines():
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
-def test_changes_are_ordered_and_cut_in_the_chart_but_not_in_its_table():
+def test_changes_are_ordered_cut_in_the_chart_only_and_need_no_results_of_the_baseline():
     before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
     after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
     after["e"] = before["e"] = (score_trial(20),)
@@ -168,9 +163,6 @@ def test_changes_are_ordered_and_cut_in_the_chart_but_not_in_its_table():
     figure = charts_of(run(many), run(dict.fromkeys(many, (score_trial(100),)), "base"))["changes"]
     assert "and 15 more tests" in chart_texts(figure)
     assert len(figure.rows) == 40
-
-
-def test_changes_are_shown_from_the_comparison_without_the_baseline():
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
     comparison = RunComparer(head, base).comparison()
@@ -214,7 +206,7 @@ def test_cost_chart_needs_third_run_or_other_model_and_names_ends_of_paths():
     assert names == {"this run", "large", "small", "a/x", "b/x"}
 
 
-def test_trend_needs_three_runs_and_is_in_order_of_time():
+def test_trend_needs_three_runs_in_order_of_time_and_cost_those_with_a_verdict():
     head = run({"a": (score_trial(85),)})
     two = (
         comparison_run(1, 70, run_outcome=RunOutcome.FAILED),
@@ -224,9 +216,6 @@ def test_trend_needs_three_runs_and_is_in_order_of_time():
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
     assert "trend" not in charts_of(head, others=two[:1])
-
-
-def test_runs_without_verdict_or_trials_are_left_out_of_cost_and_trend():
     comparison_runs = (
         comparison_run(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
         comparison_run(2, 70, models=("another",)),

@@ -146,15 +146,11 @@ def test_each_pair_of_trials_has_its_divergence():
 def test_embedded_trial_counterpart_equals_that_of_comparison():
     passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
     broken_off = build.trial_result(status="failed", findings=())
-    sides = [
-        tuple(replace(trial, index=number) for number, trial in enumerate(trials, 1))
-        for trials in product((passed, failed, broken_off), repeat=2)
-    ]
+    both = product((passed, failed, broken_off), repeat=2)
+    sides = [(first, replace(second, index=2)) for first, second in both]
     pairs = list(product(sides, repeat=2))
-    head, base = (
-        run_of(*(build.test_result(f"T{number}", trials=pair[side]) for number, pair in enumerate(pairs)))
-        for side in (0, 1)
-    )
+    numbered = [[(f"T{number}", pair[side]) for number, pair in enumerate(pairs)] for side in (0, 1)]
+    head, base = (run_of(*(build.test_result(name, trials=t) for name, t in tests)) for tests in numbered)
     rule, result = ScoreRule(offline=False), unpacked(head, base)
     for shown in embedded_data.tests_of(story_of(head, ComparisonRuns(base))):
         assert shown.base

@@ -35,15 +35,12 @@ def became(results: Results) -> dict[tuple[str, str], Became]:
     return failures.became(results, story_of(results).change.news)
 
 
-def compared(
-    head: str, base: str, *, git: Git = PULL, min_score: float = 0, of_base_commit: bool = True, **fields
-) -> Results:
+def compared(head, base, *, git=PULL, min_score=0, of_base_commit=True, **fields) -> Results:
     """A suite of tests with a trial each, a letter for each test, and its comparison with main."""
 
     def suite(letters: str):
-        return build.suite_result(
-            "Refunds", *(cases.played(f"Test {number}", letter) for number, letter in enumerate(letters, 1))
-        )
+        tests = (cases.played(f"Test {number}", letter) for number, letter in enumerate(letters, 1))
+        return build.suite_result("Refunds", *tests)
 
     run = build.results(suite(head), run=build.run_info(git=git))
     policy = Policy(min_score=min_score, max_errors=9)
@@ -137,9 +134,8 @@ def test_numbers_line_compares_shared_tests_and_has_no_score_if_mostly_undecided
     )
     run = story_of(replace(compared("pppf", "pppf"), decided_share=0.33))
     assert run.verdict() == "Evals passed: most criteria undecided"
-    assert run.numbers.text == (
-        "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
-    )
+    sentence = "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
+    assert run.numbers.text == sentence
     decided = comment_cases.bad()
     assert story_of(decided).certainty.sentence.startswith("Proven: the score fell")
     undecided = replace(decided, decided_share=0.3)

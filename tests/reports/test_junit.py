@@ -61,9 +61,8 @@ def test_passed_test_has_its_findings_in_the_output():
 
 def test_failure_has_a_one_line_message_even_without_a_reason_and_the_full_text():
     """A failure with an empty message would be dropped by writer and readers."""
-    failed = result_of(
-        build.finding("failed", reason="first line\nsecond line", evidence=(1,)), build.finding()
-    )
+    finding = build.finding("failed", reason="first line\nsecond line", evidence=(1,))
+    failed = result_of(finding, build.finding())
     assert isinstance(failed, junitparser.Failure)
     assert failed.message == "The refund workflow starts: first line second line"
     assert failed.type == "strict tool_used"
@@ -131,9 +130,8 @@ def test_failed_gate_adds_an_error_unless_a_test_failed_and_missing_verdict_also
 
 
 def test_equally_named_suites_get_distinct_names_and_bundled_ones_no_file_or_line():
-    case = xml_of(build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))).find(
-        ".//testcase"
-    )
+    bundled = build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))
+    case = xml_of(bundled).find(".//testcase")
     assert (case.get("file"), case.get("line"), case.get("classname")) == (None, None, "HR")
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
     names = [suite.get("name") for suite in xml_of(build.results(*suites))]
@@ -211,11 +209,9 @@ def test_skipped_run_gives_the_reason_at_each_test():
 @pytest.mark.slow
 def test_junit_rendering_time_grows_linearly_with_trials():
     def seconds(trials: int) -> float:
-        failing = build.finding("failed")
-        test = build.test_result(
-            trials=tuple(build.trial_result(index, findings=(failing,) * 5) for index in range(1, trials + 1))
-        )
-        results = build.results(build.suite_result("Refunds", test))
+        failing = (build.finding("failed"),) * 5
+        played = tuple(build.trial_result(index, findings=failing) for index in range(1, trials + 1))
+        results = build.results(build.suite_result("Refunds", build.test_result(trials=played)))
         began = time.process_time()
         "".join(junit.render(story_of(results)))
         return time.process_time() - began

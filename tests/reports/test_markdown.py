@@ -128,10 +128,8 @@ def test_errored_trial_is_reported_once_and_its_judged_criteria_only_if_offline(
     )
     trial = build.trial_result(status=EndState.FAILED, error="refused", turns=(), findings=findings)
     suite = build.suite_result("Refunds", build.test_result(trials=(trial,)))
-    online, offline = (
-        story_of(build.results(suite, run=build.run_info(config={"provider": provider})))
-        for provider in ("openai", "offline")
-    )
+    runs = (build.run_info(config={"provider": provider}) for provider in ("openai", "offline"))
+    online, offline = (story_of(build.results(suite, run=run)) for run in runs)
     for text in (documents.summary(online), documents.suite_summary(online, suite, ["x"])):
         assert "**1 trial errored**: refused" in text
         assert "verdict undecided" not in text
@@ -144,9 +142,8 @@ def test_summary_has_run_id_as_code_and_that_of_a_suite_links_to_test_reports():
     run = build.run_info(id="3aceb90018667fc1")
     assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
-    page = hostile_text.RenderedMarkdown(
-        documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
-    )
+    text = documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
+    page = hostile_text.RenderedMarkdown(text)
     assert page.links == ["A-test-%281%29.md"]
     assert "A [test] (1)" in page.text
 
@@ -167,10 +164,8 @@ def test_broken_test_is_shown_once_with_reasons_and_blamed_only_if_there_is_a_ve
 
 def test_reasons_are_shown_for_failed_test_that_got_worse():
     names = [f"Test {number}" for number in range(7)]
-    head, base = (
-        build.suite_result("Refunds", *(cases.played(name, drawing) for name in names))
-        for drawing in ("fff", "ppf")
-    )
+    tests = ([cases.played(name, drawing) for name in names] for drawing in ("fff", "ppf"))
+    head, base = (build.suite_result("Refunds", *played) for played in tests)
     failed = build.results(head, gate=FAILED_GATE)
     text = documents.summary(story_of(cases.against(failed, cases.base_run(base))))
     assert "### Failed in the baseline too, and worse now\n\n**❌ Test 0** (66 → 0" in text
@@ -180,10 +175,8 @@ def test_reasons_are_shown_for_failed_test_that_got_worse():
 
 def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
     def two(*drawings):
-        return [
-            build.suite_result("Refunds", cases.played("Gift card", drawing), folder=f"Refunds-{place}/x")
-            for place, drawing in enumerate(drawings)
-        ]
+        tests = (cases.played("Gift card", drawing) for drawing in drawings)
+        return [build.suite_result("Refunds", test, folder=f"{place}/x") for place, test in enumerate(tests)]
 
     run = cases.against(build.results(*two("fff", "fff")), cases.base_run(*two("ppp", "fff")))
     names = section_names(replace(run, gate=FAILED_GATE))
@@ -193,10 +186,8 @@ def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
 
 def test_failing_tests_are_collapsed_after_the_tenth_or_if_the_gate_passed():
     def newly_failing(number: int) -> str:
-        head, base = (
-            build.suite_result("Refunds", *(cases.played(f"Test {place}", letter) for place in range(number)))
-            for letter in "fp"
-        )
+        tests = ([cases.played(f"Test {place}", letter) for place in range(number)] for letter in "fp")
+        head, base = (build.suite_result("Refunds", *played) for played in tests)
         run = cases.against(build.results(head, gate=FAILED_GATE), cases.base_run(base))
         return documents.summary(story_of(run))
 
@@ -307,10 +298,8 @@ def test_same_reasons_of_failed_tests_are_explained_once_unless_one_has_a_warnin
     assert "".join(page.render(story)).count("Same criteria and reasons as Refund 1") == 1
     finding = build.finding("failed", criterion="The refund starts", reason="never executed")
     test = build.test_result(trials=(build.trial_result(findings=(finding,)),))
-    plain, warned = (
-        failures.FailedTest("Refunds", "A", test, warnings=warnings)
-        for warnings in ({}, {"The refund starts": "seldom decided alike"})
-    )
+    plain = failures.FailedTest("Refunds", "A", test, warnings={})
+    warned = replace(plain, warnings={"The refund starts": "seldom decided alike"})
     assert [first for _, first in failures.by_reasons((plain, warned))] == [None, None]
     assert [first for _, first in failures.by_reasons((plain, plain))] == [None, plain]
 
@@ -349,10 +338,8 @@ def test_process_table_has_a_row_per_measure_and_a_column_per_suite():
     assert section.rank is Rank.DETAILS
     head, *rows = [line for line in section.text.split("\n") if line.startswith("|") and "---" not in line]
     assert head == "| measure | this run | One | Two |"
-    assert rows[0] == (
-        "| Completion rate (trials whose conversation ended by itself, or with the error that the test "
-        "expects) | 90 % | 90 % | 100 % |"
-    )
+    completed = "trials whose conversation ended by itself, or with the error that the test expects"
+    assert rows[0] == f"| Completion rate ({completed}) | 90 % | 90 % | 100 % |"
     measures = ["Completion rate", "Success rate", "Steps per trial", "Repeated steps", "Failed calls"]
     measures += ["Backtracks per trial", "Overhead", "Missed steps", "First reply"]
     assert [row.partition(" (")[0] for row in rows[:9]] == [f"| {measure}" for measure in measures]
@@ -368,9 +355,8 @@ def test_process_table_shows_the_run_only_of_one_or_many_suites_and_nothing_untr
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):
         assert "| measure | this run |\n" in summary.process_measures(story_of(results)).text
-    story = story_of(
-        build.results(build.suite_result("One", process=UNTRACED), process=UNTRACED, coverage=Coverage())
-    )
+    suite = build.suite_result("One", process=UNTRACED)
+    story = story_of(build.results(suite, process=UNTRACED, coverage=Coverage()))
     assert summary.process_measures(story) is None
     assert [row.cells[0] for row in story.process.measures.rows][:2] == ["Completion rate", "Success rate"]
     assert summary.process_measures(story_of(build.results(process=ProcessSummary()))) is None

@@ -63,9 +63,8 @@ class Page(HTMLParser):
 
     def text(self, name: str | None = None) -> str:
         """What is said in the elements of this tag or id, or on the whole page."""
-        return " ".join(
-            " ".join(data for names, data in self._texts if name is None or name in names).split()
-        )
+        texts = [data for names, data in self._texts if name is None or name in names]
+        return " ".join(" ".join(texts).split())
 
 
 def page_of(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Page:
@@ -123,9 +122,8 @@ def test_broken_test_shows_its_reason_quote_last_pass_and_first_failure():
         assert part in first
     assert "#Refunds/Refund%20in%20time/1/1" in result.links
     results = RUNS["proven"]
-    failed = build.results(
-        *results.suites, run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2))
-    )
+    before = build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2))
+    failed = build.results(*results.suites, run=before)
     sample = page_of(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
     assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in sample
 
@@ -270,37 +268,24 @@ def reach(name, **fields):
 
 
 def test_page_coverage_lists_lost_unused_and_new_logic():
-    result = Coverage(
-        traced_trials=3,
-        logic=(
-            reach("gone", trials=4, tests=2, compared_trials=0, base_trials=2),
-            reach("flaky", trials=0, compared_trials=0, base_trials=1, by_chance=0.75),
-            reach("never", trials=0),
-            reach("new", compared_trials=3, base_trials=0, wanted=False),
-            reach("plain", compared_trials=3, base_trials=3),
-        ),
+    logic = (
+        reach("gone", trials=4, tests=2, compared_trials=0, base_trials=2),
+        reach("flaky", trials=0, compared_trials=0, base_trials=1, by_chance=0.75),
+        reach("never", trials=0),
+        reach("new", compared_trials=3, base_trials=0, wanted=False),
+        reach("plain", compared_trials=3, base_trials=3),
     )
-    results = replace(RUNS["bad"], coverage=result)
+    results = replace(RUNS["bad"], coverage=Coverage(traced_trials=3, logic=logic))
     seen = page_of(results)
     text = seen.text("_coverage")
     assert "3 rules used (2 of 4 that criteria need)." in text
-    parts = [
-        text.index(title)
-        for title in (
-            "Used in the baseline, no longer in the same tests",
-            "gone rule 4 2 2 → 0 yes",
-            "Needed by a criterion, never used",
-            "never rule",
-            "Used now, not in the same tests of the baseline",
-            "new rule",
-            "Everything that was used",
-        )
-    ]
+    titles = ("Used in the baseline, no longer in the same tests", "gone rule 4 2 2 → 0 yes")
+    titles += ("Needed by a criterion, never used", "never rule")
+    titles += ("Used now, not in the same tests of the baseline", "new rule", "Everything that was used")
+    parts = [text.index(title) for title in titles]
     assert parts == sorted(parts)
-    message = (
-        "this part of the agent's logic was used in the baseline and no longer in the same tests: rule gone."
-    )
-    assert message in seen.text("_broken")
+    message = "this part of the agent's logic was used in the baseline and no longer in the same tests"
+    assert f"{message}: rule gone." in seen.text("_broken")
     unknown = replace(RUNS["bad"], coverage=Coverage())
     assert page_of(unknown).text("_coverage") == ""
 

@@ -89,10 +89,8 @@ def test_short_comment_keeps_reliability_warnings():
 
 
 def test_disagreeing_votes_are_flagged_in_every_report_but_only_in_their_test():
-    passed = build.test_result(
-        reliability.TOO_LATE,
-        trials=tuple(reliability.judged_trial(index, reliability.GRADED_FINDING) for index in (1, 2, 3)),
-    )
+    trials = tuple(reliability.judged_trial(index, reliability.GRADED_FINDING) for index in (1, 2, 3))
+    passed = build.test_result(reliability.TOO_LATE, trials=trials)
     base = cases.base_run(build.suite_result("Refunds", passed, **reliability.SUITE_MODELS))
     run = cases.against(RUN, base)
     assert [one.name for one in run.comparison.regressed] == [reliability.TOO_LATE]
@@ -164,10 +162,8 @@ NUMBERS = {
 @each_row("report", ["summary", "page", "step summary", "suite"])
 def test_every_reliability_number_is_in_each_report(report):
     text = html.unescape(re.sub("<[^>]+>", "|", TEXTS[report])).replace("\\$", "$")
-    missing = [
-        name for name, shown in NUMBERS.items() if not re.search(rf"(?<![\d.]){re.escape(shown)}", text)
-    ]
-    assert missing == []
+    shown = {name: re.search(rf"(?<![\d.]){re.escape(number)}", text) for name, number in NUMBERS.items()}
+    assert [name for name, match in shown.items() if match is None] == []
 
 
 @each_row(("estimate", "text"), [
@@ -194,10 +190,8 @@ def test_disagreement_warning_is_short_and_advises_another_judge():
 
 
 def test_junit_skips_test_without_valid_trials_and_annotations_mark_unreliable_criteria():
-    cases_by_name = {
-        case.get("name"): case
-        for case in ET.fromstring(report_texts.files_of_run(RUN)[JUNIT]).iter("testcase")
-    }
+    root = ET.fromstring(report_texts.files_of_run(RUN)[JUNIT])
+    cases_by_name = {case.get("name"): case for case in root.iter("testcase")}
     skipped = cases_by_name[reliability.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
     assert cases_by_name[reliability.TOO_LATE].find("failure") is not None
@@ -218,18 +212,12 @@ def test_test_report_shows_dimensions_of_a_grade_and_model_and_reason_of_each_vo
 
 
 def test_suite_report_covers_only_its_own_judge_and_user():
-    fine = build.suite_result(
-        "Exchanges",
-        build.test_result("Wrong size", trials=(reliability.judged_trial(1, reliability.GRADED_FINDING),)),
-        **reliability.SUITE_MODELS,
-    )
-    run = build.results(
-        fine,
-        build.suite_result("Refunds", *reliability.sample_tests(), **reliability.SUITE_MODELS),
-        vote_agreement=reliability.AGREEMENT,
-        user_checks=reliability.USER_CHECKS,
-    )
-    files = report_texts.files_of_run(run)
+    trials = (reliability.judged_trial(1, reliability.GRADED_FINDING),)
+    tests = {"Exchanges": [build.test_result("Wrong size", trials=trials)]}
+    tests["Refunds"] = reliability.sample_tests()
+    suites = (build.suite_result(name, *own, **reliability.SUITE_MODELS) for name, own in tests.items())
+    known = {"vote_agreement": reliability.AGREEMENT, "user_checks": reliability.USER_CHECKS}
+    files = report_texts.files_of_run(build.results(*suites, **known))
     own, other = (
         next(text for path, text in files.items() if path.startswith(name) and path.endswith("_summary.md"))
         for name in ("Exchanges", "Refunds")

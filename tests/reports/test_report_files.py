@@ -79,9 +79,8 @@ NASTY = st.recursive(
 @given(NASTY, hostile_text.any_text, st.floats(0, 100), st.floats(0, 1e9))
 def test_results_file_survives_the_round_trip(value, text, score, seconds):
     turn = build.turn(agent=text, trace={"a": value}, raw=value, latency_seconds=seconds)
-    written = report_texts.results_json_text(
-        run_of_trial(build.trial_result(turns=(turn,)), text, score=score)
-    )
+    run = run_of_trial(build.trial_result(turns=(turn,)), text, score=score)
+    written = report_texts.results_json_text(run)
     written.encode()
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
 
@@ -101,9 +100,8 @@ def test_deep_traces_and_agent_data_with_keys_of_results_are_written_unchanged()
     trace = []
     for _ in range(240):
         trace = [trace]
-    written = report_texts.results_json_text(
-        run_of_trial(build.trial_result(turns=(build.turn(trace=trace),)))
-    )
+    deep = run_of_trial(build.trial_result(turns=(build.turn(trace=trace),)))
+    written = report_texts.results_json_text(deep)
     assert report_texts.results_json_text(report_files.load(written, "x")) == written
     odd = {"suites": [], "tests": [], "trials": [], "turns": [], "x": ['\n  "turns": []', {"trials": []}]}
     turn = build.turn(params=odd, trace=odd, agent='      "turns": []')

@@ -126,9 +126,8 @@ def test_only_the_beginning_of_a_very_long_text_is_processed(sanitized):
 
 @each_row("text", hostile_text.CORPUS)
 def test_html_in_markdown_renders_as_the_plain_text(text):
-    page = hostile_text.RenderedMarkdown(
-        f"<details>\n<summary>{sanitize.html_in_markdown(text)}</summary>\n\n</details>\n"
-    )
+    summary = f"<summary>{sanitize.html_in_markdown(text)}</summary>"
+    page = hostile_text.RenderedMarkdown(f"<details>\n{summary}\n\n</details>\n")
     assert page.tags == ["details", "summary"]
     assert page.text.replace(ZERO_WIDTH, "").strip() == sanitize.one_line(text)
     assert not page.live

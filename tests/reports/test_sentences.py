@@ -208,10 +208,8 @@ def test_spot_check_of_the_judge_is_advised_if_the_agent_model_changed(before, n
 
 
 def test_broken_tests_are_named_with_their_error_rate():
-    names = {
-        "broken": (TestName(suite="S", name="A"), TestName(suite="S", name="B")),
-        "probably_broken": (TestName(suite="S", name="C"),),
-    }
+    *broken, probable = (TestName(suite="S", name=name) for name in "ABC")
+    names = {"broken": tuple(broken), "probably_broken": (probable,)}
     assert sentences(compared("hh", "hh", history=HISTORY, **names))[1:] == [
         "Broken: A; B (with all 20 tests looked at, a false name in at most 5 % of runs).",
         "Probably broken: C (of all such names one in ten is false).",
@@ -333,17 +331,15 @@ SINCE_4 = "Failing since 2026-11-17 09:30 UTC (4aaaaaa), 3 runs in a row"
 
 def past_runs(drawing):
     """Earlier runs of the test, a letter each, the newest first; a dot is one that does not know it."""
+    known = {"score": 90.0, "interval": None, "cost_usd": None, "run_outcome": RunOutcome.PASSED}
     return tuple(
         ComparisonRun(
             label=f"past/{age}",
             id=f"past-{age}",
             at=build.STARTED_AT - timedelta(days=age),
             commit=f"{age}{'a' * 39}",
-            score=90.0,
-            interval=None,
-            cost_usd=None,
-            run_outcome=RunOutcome.PASSED,
             outcomes={TEST: SIGNS[letter]} if letter in SIGNS else {},
+            **known,
         )
         for age, letter in enumerate(drawing, start=1)
     )
