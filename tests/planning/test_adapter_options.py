@@ -113,7 +113,7 @@ def test_missing_settings_of_an_adapter_are_refused(suite, missing):
     assert {problem.path for problem in refused.value.problems} == missing
 
 
-def test_field_that_an_option_replaces_may_be_unset_and_a_blank_key_counts_as_missing():
+def test_field_replaced_by_option_may_be_unset_and_blank_key_counts_as_missing():
     """So that a pull request of a fork, whose key is blank, is skipped, not refused."""
     suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
     choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")

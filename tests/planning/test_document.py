@@ -193,7 +193,7 @@ print(json.dumps([read_or_refuse(text) for text in YAML_1_2]))
     assert json.loads(done.stdout) == [*YAML_1_2.values()]
 
 
-def test_yaml_merge_keys_are_applied_below_own_keys_and_exponential_aliases_refused():
+def test_yaml_merge_keys_rank_below_own_keys_and_exponential_aliases_are_refused():
     text = """
 x-base: &b {user: hi, timeout: 5}
 x-more: &m {timeout: 9, expectation: greets}

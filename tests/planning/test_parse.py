@@ -174,7 +174,7 @@ def test_short_secrets_secrets_in_names_and_unsent_fields_cause_warnings():
     assert [warning.path for warning in loaded.warnings] == ["model", "tests[0].systemPrompt"]
 
 
-def test_variable_references_become_secrets_and_unset_or_malformed_ones_are_refused():
+def test_variable_values_become_secrets_and_unset_or_malformed_ones_are_refused():
     """`$${` is literal; a default and `${env:NAME}` are no secrets."""
     test = make_test(
         guidelines="$${NOT} ${TONE:-kind} ${EMPTY:-filled}",

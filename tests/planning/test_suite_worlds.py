@@ -167,7 +167,7 @@ def test_digest_of_test_depends_on_steps_but_not_on_url_timeout_or_lock():
     assert digest != digest_of(make_suite(user))
 
 
-def test_state_check_of_a_known_probe_survives_the_round_trip_with_only_its_conditions():
+def test_state_check_of_known_probe_survives_round_trip_with_only_its_conditions():
     """An option of the command line has a suite written and read again."""
     assert read(make_suite(make_test(evaluations=[STATE]), probes={"order": SHOP}))
     assert read(make_suite(make_test(evaluations=[STATE], probes={"order": SHOP})))

@@ -150,7 +150,7 @@ def test_suites_are_listed_below_the_whole_run_with_their_baselines():
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
-def test_changes_are_ordered_cut_in_the_chart_only_and_need_no_results_of_the_baseline():
+def test_changes_are_ordered_need_no_baseline_results_and_are_cut_in_chart_only():
     before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
     after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
     after["e"] = before["e"] = (score_trial(20),)
@@ -317,7 +317,7 @@ def test_scale_clips_values_at_its_ends_and_has_ticks_at_round_numbers():
 
 
 @given(st.floats(1e-12, 1e12), st.floats(1, 1e9))
-def test_axis_ends_close_above_its_value_and_log_ticks_cover_their_range_in_few_steps(value, factor):
+def test_axis_ends_close_above_value_and_log_ticks_cover_range_in_few_steps(value, factor):
     high = above(value)
     assert value * (1 - 1e-6) <= high <= 2.01 * value
     assert 2 <= len(ticks(0, high)) <= 7

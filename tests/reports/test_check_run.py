@@ -118,7 +118,7 @@ def annotations_of(*tests, file="evals/refunds.json", **fields):
     return annotations(story_of(build.results(suite, **fields)))
 
 
-def test_failed_test_is_annotated_at_its_line_as_warning_if_the_gate_does_not_fail():
+def test_failed_test_is_annotated_at_its_line_as_warning_if_gate_does_not_fail():
     verdict, failed = annotations_of(failing("Late parcel", line=31), gate=BROKEN)
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
     assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 tests pass."
@@ -144,7 +144,7 @@ def test_annotations_are_ordered_by_severity_of_the_failure():
     assert titles == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
-def test_verdict_annotation_has_heading_failed_checks_numbers_and_unchanged_option_names():
+def test_verdict_annotation_has_heading_failed_checks_numbers_and_option_names():
     verdict = annotations(story_of(cases.unproven()))[0]
     assert verdict.message == (
         "Evals failed: 1 test broke since the baseline. "
@@ -155,7 +155,7 @@ def test_verdict_annotation_has_heading_failed_checks_numbers_and_unchanged_opti
     assert " max-drop and regression were not checked: " in warning.message
 
 
-def test_errors_and_missing_verdicts_are_warnings_and_shared_errors_one_with_a_count():
+def test_errors_and_missing_verdicts_are_warnings_and_shared_errors_are_counted():
     """A judge that nobody configured is neither."""
     broken = build.trial_result(status=EndState.FAILED, error="the agent did not answer", findings=())
     judge_error = build.finding("undecided", kind="judged", cause=Cause.JUDGE_ERROR, reason="no answer")

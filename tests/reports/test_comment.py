@@ -200,7 +200,7 @@ def test_scores_outside_details_blocks_are_whole_numbers(name):
         assert len(hostile_text.RenderedMarkdown(shown).text.split()) <= limit
 
 
-def test_comment_names_the_verified_commit_and_marks_results_of_a_fork_or_other_commit():
+def test_comment_names_verified_commit_and_marks_results_of_fork_or_other_commit():
     claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
 
     def rendered(results: Results = claimed, **context) -> str:
@@ -222,7 +222,7 @@ def test_comment_names_the_verified_commit_and_marks_results_of_a_fork_or_other_
     assert other.startswith("## ⚠️ Evals passed (results of another commit): 99")
 
 
-def test_comment_has_the_whole_skip_reason_and_on_a_refused_suite_is_short_and_inert():
+def test_comment_has_whole_skip_reason_and_is_short_and_inert_on_refused_suite():
     skipped = comment_cases.skipped()
     reason = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
     story = story_of(replace(skipped, run=replace(skipped.run, stopped_because=reason)))
@@ -261,7 +261,7 @@ def test_only_lines_of_suite_files_and_the_given_run_url_become_links():
     assert links(comment_cases.good(), comment.SummaryContext()) == []
 
 
-def test_step_summary_and_comment_equal_the_summary_file_or_refer_to_it_if_truncated():
+def test_step_summary_and_comment_equal_summary_file_or_refer_to_it_if_truncated():
     story = story_of(comment_cases.bad())
     assert documents.step_summary(story, 900 * 1024) == documents.summary(story)
     part = documents.step_summary(story, 6_000)

@@ -107,7 +107,7 @@ def test_quarantined_and_unselected_tests_are_skipped():
     assert "broken upstream" in quarantined["message"]
 
 
-def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts_only():
+def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts():
     trials = (build.trial_result(), build.trial_result(2, findings=(build.finding("failed"),)))
     (test,) = ctrf_tests(build.test_result(trials=trials))
     assert (test["status"], test["flaky"], test["retries"]) == ("failed", True, 0)
@@ -121,7 +121,7 @@ def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts_o
     ]
 
 
-def test_failed_gate_adds_a_failure_unless_a_test_failed_and_missing_verdict_always():
+def test_failed_gate_adds_failure_unless_test_failed_and_missing_verdict_always():
     for decision, reason in ((REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")):
         *_, gate = ctrf_tests(build.test_result(), gate=decision)
         assert (gate["name"], gate["status"], gate["suite"]) == ("gate", "failed", ["ci-evals"])

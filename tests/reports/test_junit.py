@@ -112,7 +112,7 @@ def test_junit_totals_are_summed_over_all_suites():
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
 
-def test_failed_gate_adds_an_error_unless_a_test_failed_and_missing_verdict_also_then():
+def test_failed_gate_adds_error_unless_a_test_failed_and_missing_verdict_always():
     for code, reasons in ((Exit.PASSED, ()), (Exit.FAILED, ()), (Exit.INVALID, ("two judges disagree",))):
         gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
         root = xml_of(build.results(gate=gate))

@@ -78,7 +78,7 @@ def test_raw_reply_is_shown_collapsed_and_attempts_with_their_errors():
     assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
 
 
-def test_criteria_are_ordered_by_failed_trials_and_their_shared_turn_is_quoted_once():
+def test_criteria_are_ordered_by_failed_trials_and_shared_turn_is_quoted_once():
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     text = summary_of(build.test_result(trials=(build.trial_result(findings=failures),)))
     assert text.count("I want my money back") == 1
@@ -148,7 +148,7 @@ def test_summary_has_run_id_as_code_and_that_of_a_suite_links_to_test_reports():
     assert "A [test] (1)" in page.text
 
 
-def test_broken_test_is_shown_once_with_reasons_and_blamed_only_if_there_is_a_verdict():
+def test_broken_test_is_shown_once_with_reasons_and_not_blamed_without_verdict():
     failed = cases.proven()
     text = documents.summary(story_of(failed))
     heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
@@ -204,7 +204,7 @@ def test_failing_tests_are_collapsed_after_the_tenth_or_if_the_gate_passed():
     assert "### Failed\n\n**❌ Gift card**" in broken.partition("<details>")[0]
 
 
-def test_p_values_and_intervals_are_collapsed_and_score_of_compared_tests_is_separate():
+def test_p_values_and_intervals_are_collapsed_and_compared_score_is_separate():
     for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
         first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
@@ -266,7 +266,7 @@ def test_imported_failure_shows_its_message_without_the_traceback():
     assert "def test" in console.render(story, verbose=True)
 
 
-def test_mostly_undecided_run_has_no_score_in_heading_nor_such_a_suite_in_first_table():
+def test_mostly_undecided_run_or_suite_shows_no_score_in_summary():
     undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
     trial = build.trial_result(findings=(build.finding("passed"), *undecided))
     gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
@@ -350,7 +350,7 @@ def test_process_table_has_a_row_per_measure_and_a_column_per_suite():
     assert "**Used now, not in the same tests of the baseline**" in section.text
 
 
-def test_process_table_shows_the_run_only_of_one_or_many_suites_and_nothing_untraced():
+def test_process_table_shows_run_only_of_one_or_many_suites_and_no_untraced_steps():
     one = build.results(build.suite_result("One", process=UNTRACED), process=WHOLE)
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):

@@ -290,7 +290,7 @@ def test_page_coverage_lists_lost_unused_and_new_logic():
     assert page_of(unknown).text("_coverage") == ""
 
 
-def test_index_lists_every_test_and_addresses_are_encoded_as_encodeuricomponent_does():
+def test_index_lists_every_test_and_addresses_are_encoded_as_in_browsers():
     test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
     shown = embedded_data.tests_of(story_of(build.results(build.suite_result("A/B", test))))[0]
     name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"

@@ -189,7 +189,7 @@ def test_disagreement_warning_is_short_and_advises_another_judge():
     assert max(map(len, items)) < 560
 
 
-def test_junit_skips_test_without_valid_trials_and_annotations_mark_unreliable_criteria():
+def test_junit_skips_excluded_test_and_annotations_mark_unreliable_criteria():
     root = ET.fromstring(report_texts.files_of_run(RUN)[JUNIT])
     cases_by_name = {case.get("name"): case for case in root.iter("testcase")}
     skipped = cases_by_name[reliability.LOST].find("skipped")
@@ -200,7 +200,7 @@ def test_junit_skips_test_without_valid_trials_and_annotations_mark_unreliable_c
     assert FLAG in result[1].message
 
 
-def test_test_report_shows_dimensions_of_a_grade_and_model_and_reason_of_each_vote():
+def test_test_report_shows_dimensions_of_grade_and_reason_of_each_vote():
     report = own_report(reliability.IN_TIME)
     assert "Graded 0.75 of 1; passed from 0.7 on." in report
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", report)

@@ -198,7 +198,7 @@ def test_any_text_is_cleaned_once_for_all_and_gives_valid_xml_and_file_names(tex
     assert not re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", name)
 
 
-def test_gitlab_references_and_commands_are_neutralized_and_other_text_is_unchanged():
+def test_gitlab_references_and_commands_are_neutralized_in_otherwise_same_text():
     references = ("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x")
     for text in (*references, "> /close", "/close"):
         shown = sanitize.gitlab(f"Said\n{text}")

@@ -128,7 +128,7 @@ QUARANTINE = {"reason": "The sandbox drops orders @all", "until": "2026-12-31", 
 SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox drops orders"
 
 
-def test_quarantined_failure_is_named_in_reports_of_a_passed_run_and_skipped_in_junit():
+def test_quarantined_failure_is_named_in_reports_and_skipped_in_junit():
     plan = make_plan({"name": "good"}, {"name": "sick", "quarantine": QUARANTINE})
     played = trial("passed"), trial("failed")
     results = build.results_of_scorecard(scorecard(plan, *played))
@@ -164,7 +164,7 @@ def run_of(*tests):
     return build.results(build.suite_result("S", *tests))
 
 
-def test_reports_count_tests_with_unsent_lines_but_for_other_ends_and_quarantined_ones():
+def test_reports_count_unsent_lines_of_handed_over_but_not_quarantined_tests():
     story = story_of(run_of(sample("a"), sample("b"), sample("c", sent=2)))
     sentence = "In 2 of 3 tests the agent handed over to a person before lines that were then never sent"
     texts = (console.render(story), documents.summary(story), "".join(page.render(story)))

@@ -113,7 +113,7 @@ def test_rest_of_long_list_goes_into_separate_details_block():
     assert len(listing(rows("tests", Rank.FAILING, 4), 3)) == 1
 
 
-def test_note_names_five_omitted_sections_and_without_room_for_it_there_is_no_text():
+def test_note_names_five_omitted_sections_and_no_text_is_left_without_room_for_it():
     sections = [HEAD, *(section(f"part {number}", Rank.TELLING, 2_000) for number in range(40))]
     text = truncated(sections, 1_000, ELSEWHERE)
     assert omitted(text) == "part 0; part 1; part 2; part 3; part 4; and 35 more parts"

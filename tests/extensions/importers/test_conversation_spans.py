@@ -243,7 +243,7 @@ def model(number, user_text, answered, calls=(), conversation="c"):
                 gen_ai__output__messages=output)  # fmt: skip
 
 
-def test_model_calls_are_joined_by_user_messages_and_agents_of_one_input_are_one_turn():
+def test_model_calls_are_joined_by_messages_and_agents_of_one_input_are_one_turn():
     """A model is called again after a tool; a repeated user message is a turn of its own."""
     spans = [model(1, ["yes"], "", ["look"]), model(2, ["yes"], "First"), model(3, ["yes", "yes"], "Second")]
     [(_, turns)] = turns_of(read(request(*spans))[0])

@@ -55,7 +55,7 @@ def test_gaia_question_becomes_one_test_with_its_id_level_and_answer():
     assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
-def test_gaia_files_are_tagged_unanswered_questions_left_out_and_repeated_ids_numbered():
+def test_gaia_files_are_tagged_repeated_ids_numbered_and_unanswered_left_out():
     suite, data, notes = imported("gaia", lines({"file_name": "a.xlsx"}), "metadata.jsonl")
     assert suite.tests[0].tags == ("level-2", "needs-file")
     assert data["tests"][0]["x-file"] == "a.xlsx"
