@@ -42,19 +42,14 @@ GROUPS = {
 
 def role_usage(role: str, model: str, calls: int, sent: int, received: int, cost: float | None = None):
     """The usage of one role, in tokens and US dollars."""
-    return RoleUsage(
-        role=role, model=model, calls=calls, input_tokens=sent, output_tokens=received, cost_usd=cost
-    )
+    fields = {"input_tokens": sent, "output_tokens": received, "cost_usd": cost}
+    return RoleUsage(role=role, model=model, calls=calls, **fields)
 
 
 USER, JUDGE = role_usage("user", "gpt-5-mini", 3, 2000, 110), role_usage("judge", "gpt-5-mini", 2, 3200, 500)
 USAGE = Usage(calls=9, tokens=Tokens(input=5200, output=610), cost_usd=0.0312, by_role=(USER, JUDGE))
-KIND = build.finding(
-    criterion="The agent stays kind",
-    kind="judged",
-    category="tone",
-    reason="Both replies are polite, and the second one offers more help.",
-)
+PRAISE = "Both replies are polite, and the second one offers more help."
+KIND = build.finding(criterion="The agent stays kind", kind="judged", category="tone", reason=PRAISE)
 TALK = build.transcript(
     "user: I want my money back for order 1042."
     "| agent: I can help with that. Why do you return it? [REFUND_REQUEST]"
@@ -175,16 +170,12 @@ def invalid() -> Results:
 
 
 BASE_COMMIT = "3aceb90018667fc15c6a5de9e5af1227deadbeef"
-COSTLY = Usage(
-    calls=117,
-    tokens=Tokens(input=52_000, output=6_100),
-    cost_usd=0.3123,
-    by_role=(
-        role_usage("user", "gpt-5-mini", 81, 20_000, 1_100, 0.0451),
-        role_usage("judge", "gpt-5", 36, 32_000, 5_000, 0.2672),
-    ),
-    prices_as_of=date(2026, 11, 1),
+ROLES = (
+    role_usage("user", "gpt-5-mini", 81, 20_000, 1_100, 0.0451),
+    role_usage("judge", "gpt-5", 36, 32_000, 5_000, 0.2672),
 )
+TOKENS = Tokens(input=52_000, output=6_100)
+COSTLY = Usage(calls=117, tokens=TOKENS, cost_usd=0.3123, by_role=ROLES, prices_as_of=date(2026, 11, 1))
 BLAME = "In its second reply the agent blames the customer for the size."
 UNKIND = replace(KIND, outcome=Outcome.FAILED, reason=BLAME, evidence=(2,))
 IDLE = build.finding("failed", reason="REFUND_REQUEST was never executed", evidence=(1,))
@@ -204,12 +195,9 @@ def base_run(*suites, **fields) -> Results:
     """An earlier run, by 26 hours, of a commit."""
     at = build.STARTED_AT - timedelta(hours=26)
     info = {"id": "run-0", "started_at": at, "git": Git(commit=BASE_COMMIT)} | fields
-    return build.results(
-        *suites,
-        run=build.run_info(**info),
-        usage=replace(COSTLY, cost_usd=0.2988),
-        latency=Latency(replies=72, median=1.1, p95=2.8, slowest=4),
-    )
+    latency = Latency(replies=72, median=1.1, p95=2.8, slowest=4)
+    usage = replace(COSTLY, cost_usd=0.2988)
+    return build.results(*suites, run=build.run_info(**info), usage=usage, latency=latency)
 
 
 def against(head: Results, base: Results, **fields) -> Results:
@@ -250,28 +238,20 @@ def unproven() -> Results:
     head = first_of_six("ppp", "pph", "ppp", "php", "ppp", "hph")
     base = first_of_six("ppp", "ppp", "ppp", "pph", "ppp", "hpp")
     bounds = interval_of(*head)
-    run = build.results(
-        build.suite_result("Refunds", *head, interval=bounds),
-        interval=bounds,
-        run=build.run_info(git=Git(commit="5c6a5de9e5af12275c6a5de9e5af12275c6a5de9")),
-        usage=COSTLY,
-        latency=Latency(replies=72, median=1.25, p95=3.4, slowest=7.5),
-    )
-    policy = Policy(
-        min_score=90, max_drop=5, regression=Regression.SIGNIFICANT, max_cost=0.5, max_p95_latency=5
-    )
+    suite = build.suite_result("Refunds", *head, interval=bounds)
+    info = build.run_info(git=Git(commit="5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"))
+    latency = Latency(replies=72, median=1.25, p95=3.4, slowest=7.5)
+    run = build.results(suite, interval=bounds, run=info, usage=COSTLY, latency=latency)
+    limits = {"min_score": 90, "max_drop": 5, "max_cost": 0.5, "max_p95_latency": 5}
+    policy = Policy(regression=Regression.SIGNIFICANT, **limits)
     return decided(run, base_run(build.suite_result("Refunds", *base)), policy)
 
 
 @cache
 def proven() -> Results:
     """Two suites of five trials: a flow broke, another was mended, and the suites themselves changed."""
-    refunds = (
-        played("Refund in time", "fffff", critical=True),
-        played("Refund too late", "ppppp"),
-        played("Lost parcel", "ppuup"),
-        played("Store credit", "ppppp"),
-    )
+    broken, lost = played("Refund in time", "fffff", critical=True), played("Lost parcel", "ppuup")
+    refunds = (broken, played("Refund too late", "ppppp"), lost, played("Store credit", "ppppp"))
     turns = (played("Wrong size", "hphhp"), played("Two items", "ppppp", digest="u" * 64))
     head = [
         build.suite_result("Refunds", *refunds, interval=interval_of(*refunds), min_score=70),
@@ -308,13 +288,10 @@ def unsure() -> Results:
         name: tuple(replace(group, interval=own) if group.score else group for group in result)
         for name, result in GROUPS.items()
     }
-    run = build.results(
-        build.suite_result("Refunds", *head, interval=bounds, **groups),
-        interval=bounds,
-        usage=COSTLY,
-        latency=Latency(replies=40, median=0.95, p95=1.9, slowest=2.2),
-        odds=Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=5),
-    )
+    suite = build.suite_result("Refunds", *head, interval=bounds, **groups)
+    latency = Latency(replies=40, median=0.95, p95=1.9, slowest=2.2)
+    odds = Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=5)
+    run = build.results(suite, interval=bounds, usage=COSTLY, latency=latency, odds=odds)
     return against(
         run, base_run(build.suite_result("Refunds", *base)), p=0.21, smallest_p=0.0001,
         interval=Interval(low=-16.2, high=2.9), detectable=12.02, trials_needed=14,

@@ -113,19 +113,14 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
     if letter == "u":
         reason = "the judge's answer was not in the form asked for, twice"
         judged = replace(judged, outcome=Outcome.UNDECIDED, cause=Cause.JUDGE_ERROR, reason=reason)
-    strict = build.finding(
-        "failed" if idle else "passed",
-        criterion=story.workflow,
-        reason=story.idle if idle else "it did, in turn 2",
-        evidence=story.evidence,
-    )
+    outcome, reason = ("failed", story.idle) if idle else ("passed", "it did, in turn 2")
+    strict = build.finding(outcome, criterion=story.workflow, reason=reason, evidence=story.evidence)
     untraced = UNTRACED if story.does is UNTRACED else {}
     hello = build.turn(1, user="Hello, is anybody there?", agent="Hello! How can I help you?", **untraced)
     did = story.instead if idle else story.does
     turn = build.turn(2, user=story.user, agent=story.wrong if rude else story.good, **did)
-    return build.trial_result(
-        index, turns=(hello, turn), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
-    )
+    fields = {"turns": (hello, turn), "findings": (strict, judged)}
+    return build.trial_result(index, duration_seconds=6.4 + 0.7 * index, **fields)
 
 
 def played(name: str, story: Story, letters: str, **fields) -> TestResult:
@@ -273,15 +268,11 @@ INVOICE = Story(
 
 def small(window: str, amount: str, invoice: str) -> list:
     """Two suites of eight tests with a trial each, three of them by a letter."""
-    refunds = [
-        played("Refuses a refund after 30 days", WINDOW, window, critical=True, line=31),
-        played("Refund within 30 days", AMOUNT, amount, line=14),
-        played("Refund of a gift", AMOUNT, "p", line=52),
-    ]
-    billing = [
-        played("Explains invoice line 2", INVOICE, invoice),
-        *(played(f"Invoice question {number}", INVOICE, "p") for number in range(1, 5)),
-    ]
+    late = played("Refuses a refund after 30 days", WINDOW, window, critical=True, line=31)
+    timely = played("Refund within 30 days", AMOUNT, amount, line=14)
+    refunds = (late, timely, played("Refund of a gift", AMOUNT, "p", line=52))
+    billing = [played("Explains invoice line 2", INVOICE, invoice)]
+    billing += [played(f"Invoice question {number}", INVOICE, "p") for number in range(1, 5)]
     judge = {"judge_model": "gpt-5"}
     return [
         build.suite_result("Refunds", *refunds, file="evals/refunds.yaml", **judge),

@@ -44,10 +44,8 @@ def _gated(results: Sequence[Row], baseline: BaselineResults, policy: Policy, **
 
 def files() -> Results:
     """The results of another tool: one more of its five tests fails than in the file of the baseline."""
-    day = timedelta(days=1)
-    earlier = _gated(
-        _rows("Gift cards"), BaselineResults(), Policy(), id="main-41", started_at=build.STARTED_AT - day
-    )
+    before = {"id": "main-41", "started_at": build.STARTED_AT - timedelta(days=1)}
+    earlier = _gated(_rows("Gift cards"), BaselineResults(), Policy(), **before)
     baseline = BaselineResults(earlier, "Baseline: main/promptfoo.json")
     policy = Policy(min_score=80, regression=Regression.ANY)
     return _gated(_rows("Gift cards", "Refund policy"), baseline, policy, id="files")
@@ -62,11 +60,8 @@ def arms() -> Results:
     )
     roles = [replace(role, cost_usd=(role.cost_usd or 0) / 3) for role in cheap.usage.by_role]
     third = replace(cheap.usage, cost_usd=(cheap.usage.cost_usd or 0) / 3, by_role=tuple(roles))
-    played = (
-        build.arm("today", today),
-        build.arm("candidate", candidate, gated=True),
-        build.arm("cheap", replace(cheap, usage=third)),
-    )
+    gated = build.arm("candidate", candidate, gated=True)
+    played = (build.arm("today", today), gated, build.arm("cheap", replace(cheap, usage=third)))
     own = build.with_process(candidate)
     own = replace(own, arms=played, usage=summed([arm.usage for arm in played]))
     card = Scorecard(**{field.name: getattr(own, field.name) for field in fields(Scorecard)})

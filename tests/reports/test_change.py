@@ -36,24 +36,12 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):
     baseline = fields.pop("baseline", {})
     score = fields.pop("score", fields["head"])
     tests = [cases.played(name, trials) for name in names]
-    result = Comparison(
-        comparable=fields["delta"] is not None,
-        baseline=Baseline(
-            **{
-                "score": fields["base"],
-                "commit": cases.BASE_COMMIT,
-                "at": build.STARTED_AT - timedelta(days=3),
-                "run_id": "run-0",
-                "tests": len(names),
-                "trials": len(names) * len(trials),
-            }
-            | baseline
-        ),
-        **fields,
-    )
-    return build.results(
-        build.suite_result("Refunds", *tests), score=score, interval=bounds, comparison=result
-    )
+    at = build.STARTED_AT - timedelta(days=3)
+    known = {"score": fields["base"], "commit": cases.BASE_COMMIT, "at": at, "run_id": "run-0"}
+    known |= {"tests": len(names), "trials": len(names) * len(trials)} | baseline
+    result = Comparison(comparable=fields["delta"] is not None, baseline=Baseline(**known), **fields)
+    suite = build.suite_result("Refunds", *tests)
+    return build.results(suite, score=score, interval=bounds, comparison=result)
 
 
 CAUGHT = "this run would detect a drop of 6 points or more 80 % of the time."
@@ -80,9 +68,7 @@ UNSCORED = "Nothing was scored; not compared with the baseline"
 FOUR_TESTS = {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625}
 ONE_TEST = {"names": TWELVE[:1], "tests": 1, "smallest_p": 0.05}
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
-NOTHING = dict.fromkeys(
-    ("base", "head", "delta", "p", "interval", "smallest_p", "detectable", "trials_needed")
-) | {"tests": 0}
+NOTHING = dict.fromkeys(DROP) | {"tests": 0}
 SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
 
 

@@ -103,19 +103,10 @@ def count_of_class(figure: Figure, kind: str) -> int:
 
 def comparison_run(number: int, score=90.0, cost=0.5, **fields) -> ComparisonRun:
     """A run of so many days before."""
-    return ComparisonRun(
-        **{
-            "label": f"run-{number}",
-            "id": f"run-{number}",
-            "at": build.STARTED_AT - timedelta(days=number),
-            "commit": f"{number:x}" * 40,
-            "score": score,
-            "interval": None,
-            "cost_usd": cost,
-            "run_outcome": RunOutcome.PASSED,
-        }
-        | fields
-    )
+    at, name = build.STARTED_AT - timedelta(days=number), f"run-{number}"
+    known = {"label": name, "id": name, "at": at, "commit": f"{number:x}" * 40, "interval": None}
+    known |= {"score": score, "cost_usd": cost, "run_outcome": RunOutcome.PASSED}
+    return ComparisonRun(**known | fields)
 
 
 PRICED = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
@@ -135,18 +126,13 @@ def test_score_below_minimum_is_marked_also_if_only_undecided_as_failed_is_below
 
 def test_suites_are_listed_below_the_whole_run_with_their_baselines():
     def suites(*points):
-        return [
-            build.suite_result(name, build.test_result(trials=(score_trial(score),)))
-            for name, score in zip(("one", "two"), points, strict=True)
-        ]
+        tests = (build.test_result(trials=(score_trial(score),)) for score in points)
+        return list(map(build.suite_result, ("one", "two"), tests))
 
     base = build.results(*suites(90, 90), run=build.run_info(id="base"))
     figure = charts_of(build.results(*suites(40, 80)), base)["scores"]
-    assert [(row[0], row[1], row[4]) for row in figure.rows] == [
-        ("All suites", "60.0", "90.0"),
-        ("one", "40.0", "90.0"),
-        ("two", "80.0", "90.0"),
-    ]
+    rows = [("All suites", "60.0", "90.0"), ("one", "40.0", "90.0"), ("two", "80.0", "90.0")]
+    assert [(row[0], row[1], row[4]) for row in figure.rows] == rows
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
@@ -208,10 +194,8 @@ def test_cost_chart_needs_third_run_or_other_model_and_names_ends_of_paths():
 
 def test_trend_needs_three_runs_in_order_of_time_and_cost_those_with_a_verdict():
     head = run({"a": (score_trial(85),)})
-    two = (
-        comparison_run(1, 70, run_outcome=RunOutcome.FAILED),
-        comparison_run(2, 90, interval=Interval(low=80, high=95)),
-    )
+    failed = comparison_run(1, 70, run_outcome=RunOutcome.FAILED)
+    two = (failed, comparison_run(2, 90, interval=Interval(low=80, high=95)))
     figure = charts_of(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
@@ -245,9 +229,8 @@ def test_missing_extreme_and_contradictory_numbers_do_not_break_charts():
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
     assert charts_of(head, others=(comparison_run(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
-    assert {"cost", "latency"} <= set(
-        charts_of(head, others=(comparison_run(1, cost=1.0), comparison_run(2, cost=least)))
-    )
+    others = (comparison_run(1, cost=1.0), comparison_run(2, cost=least))
+    assert {"cost", "latency"} <= set(charts_of(head, others=others))
     unscored = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
     minimum = build.decision(build.check(name="min-score", required=1e300, seen=None, passed=False))
     assert "scores" not in charts_of(build.results(unscored, unscored, score=50, gate=minimum))
@@ -284,17 +267,14 @@ times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=secon
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
 def test_charts_of_any_results_are_valid(head, base, comparison_runs, spent, cost, interval):
-    here = run(
-        {**head, "z": ()}, process=ProcessSummary(times=spent), usage=Usage(cost_usd=cost), interval=interval
-    )
+    known = {"process": ProcessSummary(times=spent), "usage": Usage(cost_usd=cost), "interval": interval}
+    here = run({**head, "z": ()}, **known)
     charts_of(here, run({**base, "z": ()}, "base") if base is not None else None, comparison_runs)
 
 
 def test_charts_of_thousands_of_suites_stay_small():
-    suites = [
-        build.suite_result(f"suite {n}", build.test_result(trials=(score_trial(n // 20),)))
-        for n in range(2000)
-    ]
+    tests = (build.test_result(trials=(score_trial(number // 20),)) for number in range(2000))
+    suites = [build.suite_result(f"suite {number}", test) for number, test in enumerate(tests)]
     figures = charts_of(build.results(*suites))
     assert len(figures["scores"].rows) == 2001
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000

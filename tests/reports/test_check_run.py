@@ -32,9 +32,8 @@ FOUR = make_plan(*({"name": name} for name in "abcd"))
 def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **policy):
     """A run of a test for each outcome, compared with a run of these if there are any."""
     head = build.results_of_scorecard(scorecard(FOUR, *map(trial, outcomes)))
-    comparer = (
-        RunComparer(head, build.results_of_scorecard(scorecard(FOUR, *map(trial, base)))) if base else None
-    )
+    earlier = build.results_of_scorecard(scorecard(FOUR, *map(trial, base))) if base else None
+    comparer = RunComparer(head, earlier) if earlier else None
     gate = to_record(decide(GateInput(head, comparer), Policy(**policy), RunEnding()))
     comparison = comparer.comparison() if comparer else None
     if comparison and p is not None:

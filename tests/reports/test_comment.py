@@ -42,14 +42,11 @@ def compared(*names: str, tests: int, label: str = "Test {}") -> Results:
     """Suites of so many tests that passed in the baseline and fail now, with a gate that says no."""
 
     def suites(letter: str) -> list:
-        return [
-            build.suite_result(
-                name,
-                *(failing(label.format(index), letter, f"{number} {LONG}") for index in range(tests)),
-                folder=f"suite-{number}/x",
-            )
-            for number, name in enumerate(names)
-        ]
+        result = []
+        for number, name in enumerate(names):
+            made = (failing(label.format(index), letter, f"{number} {LONG}") for index in range(tests))
+            result.append(build.suite_result(name, *made, folder=f"suite-{number}/x"))
+        return result
 
     run = build.results(*suites("f"), gate=build.decision(comment_check()), usage=cases.COSTLY)
     return cases.against(run, cases.base_run(*suites("p")), p=0.0001, smallest_p=0.0001)
@@ -62,9 +59,8 @@ def comment_check(name: str = "min-score", *, passed: bool = False, note: str | 
 
 def many_checks() -> Results:
     """2,000 checks, half of which hold."""
-    checks = [
-        comment_check(f"test:{number} {LONG}", passed=number % 2 == 0, note=LONG) for number in range(2_000)
-    ]
+    numbered = ((f"test:{number} {LONG}", number % 2 == 0) for number in range(2_000))
+    checks = (comment_check(name, passed=passed, note=LONG) for name, passed in numbered)
     return replace(comment_cases.bad(), gate=build.decision(*checks))
 
 
@@ -77,9 +73,8 @@ def long_names() -> Results:
 def much_to_say() -> Results:
     """Reasons, warnings, models and lists without end."""
     run = comment_cases.bad()
-    roles = tuple(
-        RoleUsage(role="judge", model=f"{number}" + "#" * 10_000, calls=10**15) for number in range(300)
-    )
+    models = (f"{number}{'#' * 10_000}" for number in range(300))
+    roles = tuple(RoleUsage(role="judge", model=model, calls=10**15) for model in models)
     names = tuple(TestName(suite="#" * 10_000, name=f"{number}") for number in range(3_000))
     result = replace(run.comparison, reasons=(LONG,) * 500, new=names, fixed=run.comparison.fixed * 500)
     reasons = tuple(f"{number} {LONG}" for number in range(400))
@@ -96,10 +91,8 @@ def much_to_say() -> Results:
 def huge_numbers() -> Results:
     """What only somebody else's file can hold."""
     run = comment_cases.bad()
-    checks = tuple(
-        replace(check, required=1e300, seen=-1e300, seen_if_undecided_failed=1e300)
-        for check in run.gate.checks
-    )
+    fields = {"required": 1e300, "seen": -1e300, "seen_if_undecided_failed": 1e300}
+    checks = tuple(replace(check, **fields) for check in run.gate.checks)
     result = run.comparison
     whole = {"detectable": 1e300, "p": 1e300, "smallest_p": 1e300, "fewest_broken": 10**4_000}
     return replace(
@@ -136,9 +129,8 @@ class TruncatedComment:
 def truncated_comment(name: str) -> TruncatedComment:
     """That of one of the huge results."""
     story = story_of(HUGE[name]())
-    return TruncatedComment(
-        summary.sections(story, comment_cases.CONTEXT), comment.render(story, comment_cases.CONTEXT)
-    )
+    text = comment.render(story, comment_cases.CONTEXT)
+    return TruncatedComment(summary.sections(story, comment_cases.CONTEXT), text)
 
 
 @pytest.mark.parametrize("name", HUGE)
@@ -177,10 +169,9 @@ def test_truncated_comment_shows_as_many_failed_tests_as_fit_before_other_lists(
 
 def test_comment_shows_worst_of_many_suites_outside_details_blocks():
     results = many_suites()
-    better = tuple(
-        replace(suite, delta=50.0) if suite.name == "Suite 0" else suite
-        for suite in results.comparison.suites
-    )
+    first, *others = results.comparison.suites
+    assert first.name == "Suite 0"
+    better = (replace(first, delta=50.0), *others)
     results = replace(results, comparison=replace(results.comparison, suites=better))
     first = comment_cases.unfolded(comment.render(story_of(results), comment_cases.CONTEXT))
     assert "| Suite 1 |" in first
@@ -236,9 +227,8 @@ def test_comment_has_whole_skip_reason_and_is_short_and_inert_on_refused_suite()
         assert not page.live
         assert page.links == [URL]
         assert ("(cut; the log of the run has it whole)" in text) == bool(reason)
-    assert comment.refused("no suite", comment.SummaryContext()).endswith(
-        "\nFix this and push again: no test was run.\n"
-    )
+    text = comment.refused("no suite", comment.SummaryContext())
+    assert text.endswith("\nFix this and push again: no test was run.\n")
 
 
 def test_only_lines_of_suite_files_and_the_given_run_url_become_links():

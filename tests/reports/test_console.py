@@ -36,9 +36,8 @@ def trials_test(*trials, name: str = "Pays", **fields):
 
 
 def test_repeated_error_is_shown_once_with_its_tests_and_expected_error_never():
-    lost = build.trial_result(
-        status=EndState.FAILED, error="the agent at http://localhost:9 refused the connection", findings=()
-    )
+    error = "the agent at http://localhost:9 refused the connection"
+    lost = build.trial_result(status=EndState.FAILED, error=error, findings=())
     text = rendered(*(trials_test(lost, lost, name=f"Test {number}") for number in range(12)))
     assert text.count("refused the connection") == 1
     assert "24 trials errored: the agent at http://localhost:9 refused the connection" in text

@@ -116,9 +116,8 @@ def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts()
     trials = (build.trial_result(), build.trial_result(2, attempts=(broke, ended)))
     (test,) = ctrf_tests(build.test_result(trials=trials))
     assert (test["status"], test["retries"]) == ("passed", 1)
-    assert test["retryAttempts"] == [
-        {"attempt": 1, "status": "other", "message": "timed out", "extra": {"trial": 2}}
-    ]
+    attempt = {"attempt": 1, "status": "other", "message": "timed out", "extra": {"trial": 2}}
+    assert test["retryAttempts"] == [attempt]
 
 
 def test_failed_gate_adds_failure_unless_test_failed_and_missing_verdict_always():
