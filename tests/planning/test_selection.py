@@ -63,13 +63,10 @@ def test_empty_or_unmatched_selection_is_refused():
         plan([TESTS], Selection.of("reffund", None), 1)
 
 
-def test_trials_are_in_order_of_suites_tests_and_loops():
+def test_trials_are_in_order_and_workload_counts_tests_trials_turns_and_calls():
     planned = plan([loaded({"name": "a", "loops": 1}, {"name": "b"}), TESTS], Selection(), 2)
     order = [(trial.suite, trial.test, trial.index) for trial in planned.trials]
     assert order[:5] == [(0, 0, 1), (0, 1, 1), (0, 1, 2), (1, 0, 1), (1, 0, 2)]
-
-
-def test_workload_counts_tests_trials_turns_and_calls():
     strict = {"criterion": "d", "strict": "escalated"}
     test = {"name": "a", "maxTurns": 3, "evaluations": [{"criterion": "c"}, strict]}
     suite = loaded(test, {"name": "b", "turns": [{"user": "x"}] * 6}, maxTurns=4)

@@ -28,11 +28,11 @@ def _rows(*failed: str) -> Sequence[Row]:
     rows = []
     for question in _QUESTIONS:
         passed = question not in failed
-        asked = Message("user", f"{question}?")
-        said = Message("assistant", "It is on our page." if passed else "I do not know.")
+        message = Message("user", f"{question}?")
+        reply = Message("assistant", "It is on our page." if passed else "I do not know.")
         reason = "the answer names it" if passed else 'the answer has no "thirty days"'
         check = Check("contains the answer", passed=passed, reason=reason)
-        rows.append(Row(test=question, passed=passed, checks=(check,), conversation=(asked, said)))
+        rows.append(Row(test=question, passed=passed, checks=(check,), conversation=(message, reply)))
     return rows
 
 

@@ -112,7 +112,7 @@ def comparison_run(number: int, score=90.0, cost=0.5, **fields) -> ComparisonRun
 PRICED = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
 
 
-def test_score_below_minimum_is_marked_also_if_only_undecided_as_failed_is_below():
+def test_score_chart_marks_scores_below_minimum_and_lists_suites_below_the_run():
     minimum = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
     figure = charts_of(run({"a": (score_trial(60),)}, gate=minimum))["scores"]
     assert "60.0, minimum 80" in chart_texts(figure)
@@ -123,8 +123,6 @@ def test_score_below_minimum_is_marked_also_if_only_undecided_as_failed_is_below
     assert "100.0, minimum 80" not in chart_texts(figure)
     assert figure.says == "Refunds: 100.0; 1 suite below the minimum if undecided counts as failed."
 
-
-def test_suites_are_listed_below_the_whole_run_with_their_baselines():
     def suites(*points):
         tests = (build.test_result(trials=(score_trial(score),)) for score in points)
         return list(map(build.suite_result, ("one", "two"), tests))

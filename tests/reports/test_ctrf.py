@@ -85,7 +85,7 @@ def test_test_has_its_location_and_if_failed_a_one_line_message_and_the_full_tex
     assert "user: I want my money back." in test["trace"]
 
 
-def test_undecided_errored_and_excluded_tests_have_status_other():
+def test_tests_without_verdict_have_status_other_and_unselected_ones_skipped():
     for outcome in ("error", "undecided"):
         (test,) = ctrf_tests(build.test_result(outcome=outcome, passed=False))
         assert (test["status"], test["rawStatus"]) == ("other", outcome)
@@ -94,9 +94,6 @@ def test_undecided_errored_and_excluded_tests_have_status_other():
     (test,) = ctrf_tests(build.test_result(trials=(trial,), outcome="undecided"))
     assert test["status"] == "other"
     assert test["message"].startswith("1 trial excluded: ")
-
-
-def test_quarantined_and_unselected_tests_are_skipped():
     quarantine = Quarantine(reason="broken upstream", until=date(2030, 1, 1))
     quarantined, unselected, not_run = ctrf_tests(
         build.test_result("a", quarantine=quarantine),

@@ -212,7 +212,7 @@ def test_page_lists_failed_checks_first_and_explains_a_missing_comparison():
     assert "not compared with the baseline: the models of judge or simulated user changed" in comparison
 
 
-def test_test_table_rows_have_filter_and_sort_attributes():
+def test_test_table_rows_have_filter_and_sort_attributes_and_marks_of_changes():
     results = RUNS["proven"]
     story = story_of(results)
     result = test_table.of(story, embedded_data.tests_of(story))
@@ -232,9 +232,6 @@ def test_test_table_rows_have_filter_and_sort_attributes():
     assert sum("changed" in (row["data-marks"] or "") for row in shown) == result.marked("changed")
     (_, _, statuses), *_ = result.filters
     assert [choice.value for choice in statuses] == ["failed", "undecided", "passed"]
-
-
-def test_unchanged_test_is_not_marked_as_changed():
     same = [cases.played("Refund in time", "pph"), cases.played("Lost parcel", "ppp")]
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))

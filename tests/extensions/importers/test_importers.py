@@ -293,23 +293,6 @@ def test_promptfoo_variable_from_file_is_noted_and_not_sent():
     assert "tests[1]: its variable 'context' is another file" in notes[2]
 
 
-def test_promptfoo_conversation_steps_become_one_test_with_checks_per_turn():
-    config = {
-        "prompts": ['[{% for c in _conversation %}{% endfor %}{"role": "user", "content": "{{question}}"}]'],
-        "tests": [
-            {"vars": {"question": "Who founded it?"}, "assert": [{"type": "contains", "value": "Ada"}]},
-            {"vars": {"question": "Where?"}, "assert": [{"type": "llm-rubric", "value": "Names a town"}]},
-            {"vars": {"question": "Hello"}, "metadata": {"conversationId": "two"}},
-        ],
-    }
-    suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
-    first, second = suite.tests
-    assert [turn.user for turn in suite.turns_of(first)] == ["Who founded it?", "Where?"]
-    assert first.evaluations[0].turn == 1
-    assert first.evaluations[1].criterion == "In reply 2: Names a town"
-    assert [turn.user for turn in suite.turns_of(second)] == ["Hello"]
-
-
 @each_row(("prompts", "variables", "lines"), [
     (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),
     (["Write of {{topic}}"], {"topic": "bananas"}, ["Write of bananas"]),
@@ -327,7 +310,21 @@ def test_promptfoo_test_with_ambiguous_user_message_is_left_out(prompts, variabl
     assert [each for each in users if each != ["Hello"]] == ([lines] if lines else [])
 
 
-def test_promptfoo_lists_of_variables_and_scenarios_are_unrolled():
+def test_promptfoo_steps_become_one_test_and_lists_of_variables_and_scenarios_many():
+    config = {
+        "prompts": ['[{% for c in _conversation %}{% endfor %}{"role": "user", "content": "{{question}}"}]'],
+        "tests": [
+            {"vars": {"question": "Who founded it?"}, "assert": [{"type": "contains", "value": "Ada"}]},
+            {"vars": {"question": "Where?"}, "assert": [{"type": "llm-rubric", "value": "Names a town"}]},
+            {"vars": {"question": "Hello"}, "metadata": {"conversationId": "two"}},
+        ],
+    }
+    suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
+    first, second = suite.tests
+    assert [turn.user for turn in suite.turns_of(first)] == ["Who founded it?", "Where?"]
+    assert first.evaluations[0].turn == 1
+    assert first.evaluations[1].criterion == "In reply 2: Names a town"
+    assert [turn.user for turn in suite.turns_of(second)] == ["Hello"]
     plans = [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}]
     scenarios = [{"config": plans, "tests": [{"vars": {"question": "C"}}]}]
     tests = [{"vars": {"question": ["A", "B"], "plan": ["x", "y"]}}]
@@ -676,7 +673,7 @@ def test_repeated_item_becomes_one_test_and_its_other_fields_are_not_sent():
     assert "userInfo" not in str(data)
 
 
-def test_input_messages_become_user_turns_and_a_system_prompt():
+def test_input_messages_become_turns_and_item_without_user_message_is_left_out():
     texts = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
     row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in texts]}}
     suite, data, _ = openai(rows_text([row]))
@@ -685,9 +682,6 @@ def test_input_messages_become_user_turns_and_a_system_prompt():
     odd = [{"role": {"a": 1}, "content": "x"}, {"role": "user", "content": "Hi"}]
     suite, _, _ = openai(rows_text([{"data_source_idx": 0, "item": {"input": odd}}]))
     assert [turn.user for turn in suite.tests[0].turns] == ["Hi"]
-
-
-def test_item_without_a_user_message_is_left_out_and_named():
     _, data, notes = openai(rows_text([*ROWS, {"data_source_idx": 9, "item": {"image": "x.png"}}]))
     assert len(data["tests"]) == 2
     assert "eval_items_1.jsonl:5: item with image: names no user's line" in notes
