@@ -85,7 +85,7 @@ def test_test_has_its_location_and_if_failed_a_one_line_message_and_the_full_tex
     assert "user: I want my money back." in test["trace"]
 
 
-def test_tests_without_verdict_have_status_other_and_unselected_ones_skipped():
+def test_status_is_other_without_a_result_and_skipped_if_quarantined_or_unselected():
     for outcome in ("error", "undecided"):
         (test,) = ctrf_tests(build.test_result(outcome=outcome, passed=False))
         assert (test["status"], test["rawStatus"]) == ("other", outcome)
