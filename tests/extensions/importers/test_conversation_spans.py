@@ -133,7 +133,6 @@ def test_recorded_framework_traces_give_user_message_answer_and_calls(name):
     assert calls == [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": 42})]
 
 
-CALL = {"tool_calls": [{"id": "t", "function": {"name": "refund", "arguments": '{"order": "A-1"}'}}]}
 DIALECTS = {
     "OpenInference": [
         span(1, "agent", openinference__span__kind="AGENT", session__id="s", input__value="refund A-1",

@@ -274,7 +274,7 @@ def promptfoo_yaml(*tests):
     return yaml.dump({"prompts": ["{{question}}"], "tests": list(tests)}, Dumper=yaml.CSafeDumper)
 
 
-INVALID = [
+@each_row(("kind", "file", "text", "reason"), [
     *(("promptfoo", "c.yaml", promptfoo_yaml(test, HI), reason) for test, reason in INVALID_PROMPTFOO),
     ("csv", "t.csv", "user,expected\na,b,c\nHi,b\n", "t.csv:2:1: the row has 3 cells, the header 2"),
     ("csv", "t.csv", "user,match,expected\na,nearly,b\nHi,,b\n", "t.csv:2:1: the test 'a' is not valid: "),
@@ -295,10 +295,7 @@ INVALID = [
      "r.jsonl:1:1: item: must be rows of OpenAI's evals"),
     ("openai-evals", "r.jsonl", lines(IDEAL_ITEM, HI_ITEM),
      "its 'ideal' must be a string, a number or a list"),
-]  # fmt: skip
-
-
-@each_row(("kind", "file", "text", "reason"), INVALID)
+])  # fmt: skip
 def test_invalid_test_is_left_out_with_its_position_and_the_others_are_imported(kind, file, text, reason):
     suite = IMPORTERS[kind].read(text, file)
     tests = json.loads(suite_text(suite, kind, file, "suite.json"))["tests"]

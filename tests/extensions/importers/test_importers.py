@@ -453,7 +453,9 @@ Stays polite";;;4;Pro
 COMBINATIONS = json.dumps({"tests": [{"vars": {str(i): ["a"] * 10 for i in range(9)}}]})
 LONG_VARS = {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}
 LONG_TEXT = json.dumps({"tests": [{"vars": LONG_VARS}]})
-REFUSED = [
+
+
+@each_row(("kind", "text", "file", "output"), [
     ("gaia", "{}\n", "m.jsonl", "m.jsonl:1:1: Question: is missing"),
     ("gaia", '{"Question": "a"\n', "m.jsonl", "m.jsonl:1:17: not JSON"),
     ("gaia", lines({}) + "[]\n", "m.jsonl", "m.jsonl:2:1: must be one JSON object a line"),
@@ -487,10 +489,7 @@ REFUSED = [
     ("csv", "user,max_turns\na,many", "t.csv", "max_turns: 'many' is not a number of turns"),
     ("csv", "user,expected,match\na,b,nearly", "t.csv", "'nearly' is not one of"),
     ("csv", "user\n" + "a" * 200_000, "t.csv", "not CSV: field larger than field limit"),
-]  # fmt: skip
-
-
-@each_row(("kind", "text", "file", "output"), REFUSED)
+])  # fmt: skip
 def test_invalid_file_is_refused_with_its_position(kind, text, file, output):
     assert output in refusal(kind, text, file)
 

@@ -53,7 +53,9 @@ JSON_ROWS = [
     {"question": "When?", "__expected": "icontains: 9 am"},
     {"question": "Sunday?", "__expected1": "icontains: closed"},
 ]
-READ = [
+
+
+@each_row(("case", "tests", "files"), [
     ("a name", "t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
     ("a marked name", "file://t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
     ("a name from here", "file://./t.yml", {"t.yml": [HOURS, SUNDAY]}),
@@ -73,10 +75,7 @@ READ = [
     ("a file that names another", "a.yaml", {"a.yaml": [HOURS, "file://b.yaml"], "b.yaml": [SUNDAY]}),
     ("a file next to it", "t/a.yaml",
      {"t/a.yaml": ["file://b.yaml", SUNDAY], "t/b.yaml": HOURS, "b.yaml": SUNDAY}),
-]  # fmt: skip
-
-
-@each_row(("case", "tests", "files"), READ)
+])  # fmt: skip
 def test_tests_in_other_files_are_read(tmp_path, case, tests, files):
     result, notes = imported(tmp_path / case, "c.json", files | {"c.json": config(tests)})
     assert lines(result) == TWO
@@ -215,7 +214,7 @@ def test_configuration_without_usable_tests_or_with_too_many_files_is_refused(tm
     assert "is one more than the 200 other files that are read" in message
 
 
-ROWS = [
+@each_row(("cell", "metric", "check"), [
     ("contains: a", "", {"strict": "contains", "text": "a"}),
     ("not-contains:a b ", "", {"strict": "not_contains", "text": "a b"}),
     ("contains-any: a, b", "", {"strict": "regex", "pattern": "a|b"}),
@@ -228,10 +227,7 @@ ROWS = [
     ("llm-rubric:Is kind", "tone", {"criterion": "Is kind", "category": "tone"}),
     ("nine", "", {"strict": "answer_matches", "expected": "nine", "match": "exact"}),
     ("unheard-of: nine", "", {"strict": "answer_matches", "expected": "unheard-of: nine"}),
-]
-
-
-@each_row(("cell", "metric", "check"), ROWS)
+])  # fmt: skip
 def test_expected_cell_becomes_the_evaluation_of_its_assertion(tmp_path, cell, metric, check):
     row = {"question": "Hi", "__expected": cell, "__metric": metric}
     result, _ = imported(tmp_path, "t.json", {"t.json": [row]})
@@ -252,7 +248,7 @@ def test_special_columns_of_a_table_set_checks_name_threshold_and_tags(tmp_path)
     assert "t.csv:3:1: the row has 2 cells, the header 8: nothing is read for '__expected2'" in notes
 
 
-BAD_ROWS = [
+@each_row(("column", "cell", "reason"), [
     ("__expected", 'contains-any:"a', "its contains-any has a list with a quote that is not closed"),
     ("__expected", "javascript: output", "'javascript' has no counterpart"),
     ("__expected", "python: output", "'python' has no counterpart"),
@@ -263,10 +259,7 @@ BAD_ROWS = [
     ("__config:threshold", "0.5", "promptfoo does not read the column '__config:threshold'"),
     ("__prefix", "Be kind.", "no counterpart for its options.prefix"),
     ("__providerOutput", "x", "no counterpart for its providerOutput"),
-]
-
-
-@each_row(("column", "cell", "reason"), BAD_ROWS)
+])  # fmt: skip
 def test_unsupported_cell_of_a_row_is_named_and_the_others_are_imported(tmp_path, column, cell, reason):
     rows = [{"question": "Hi", column: cell}, {"question": "Bye", "__expected": "a"}]
     result, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})

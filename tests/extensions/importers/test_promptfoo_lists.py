@@ -15,7 +15,8 @@ from ci_evals.extensions.importers.promptfoo.values import UnmappedError, split_
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
-SPLIT = [
+
+@each_row(("text", "parts"), [
     ("Acme,Globex", ["Acme", "Globex"]),
     (" Acme ,\tGlobex\n", ["Acme", "Globex"]),
     ("Acme", ["Acme"]),
@@ -36,10 +37,7 @@ SPLIT = [
     (",", []),
     ("", []),
     ("Zürich,東京", ["Zürich", "東京"]),
-]
-
-
-@each_row(("text", "parts"), SPLIT)
+])  # fmt: skip
 def test_list_text_is_split_at_commas_outside_quotes(text, parts):
     assert split_at_commas(text) == parts
 
@@ -79,7 +77,9 @@ def passes(evaluations, reply):
 
 TEXT = "Acme,Globex"
 LIST = ["Acme", "Globex"]
-VERDICTS = [
+
+
+@each_row(("kind", "reply", "passed"), [
     ("contains-any", "We like Globex.", True),
     ("contains-any", "We like globex.", False),
     ("contains-any", "We like Acme,Globex.", True),
@@ -97,10 +97,7 @@ VERDICTS = [
     ("not-icontains-any", "We like acme.", False),
     ("not-icontains-any", "We like GLOBEX.", False),
     ("not-icontains-any", "We like none.", True),
-]
-
-
-@each_row(("kind", "reply", "passed"), VERDICTS)
+])  # fmt: skip
 @each_row(("value", "variables"), [
     *((TEXT, {}), (LIST, {}), ('"Acme", "Globex"', {})),
     ("{{brands}}", {"brands": TEXT}),
