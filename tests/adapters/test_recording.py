@@ -483,7 +483,7 @@ async def test_recording_that_is_missing_changed_or_without_answers_is_rejected(
 
 
 async def test_second_run_cannot_record_to_the_same_file(tmp_path):
-    plan, folder = make_plan({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
+    plan, folder = dialog_plan(JUDGED), Folder(tmp_path)
     first = Recorder(folder, plan)
     folder.results = tmp_path / "elsewhere"
     late = Recorder(folder, plan)
@@ -501,11 +501,11 @@ async def test_second_run_cannot_record_to_the_same_file(tmp_path):
     assert Recording(tmp_path).count == 0
 
 
-@pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
-async def test_recording_with_truncated_header_is_started_over(tmp_path, left):
-    (tmp_path / NAME).write_bytes(left)
-    Recorder(Folder(tmp_path), make_plan({"name": "t", "evaluations": [JUDGED]})).begin().journal.close()
-    assert Recording(tmp_path).count == 0
+async def test_recording_with_truncated_header_is_started_over(tmp_path):
+    for left in (b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'):
+        (tmp_path / NAME).write_bytes(left)
+        Recorder(Folder(tmp_path), dialog_plan(JUDGED)).begin().journal.close()
+        assert Recording(tmp_path).count == 0
 
 
 async def test_interrupted_judge_check_keeps_the_answers_so_far(folder):
