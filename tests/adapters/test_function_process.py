@@ -77,8 +77,10 @@ def test_every_kind_of_access_to_failed_probe_raises(look):
         assert "no connection" in probes.unknown
 
 
-@pytest.mark.parametrize("name", ["swallows", "swallows_later", "Checks.swallows", "looks"])
-@pytest.mark.parametrize("look", [GET, JSON, PAST_THE_METHODS])
+@pytest.mark.parametrize(("name", "look"), [
+    ("swallows", GET), ("swallows", JSON), ("swallows", PAST_THE_METHODS), ("swallows_later", GET),
+    ("Checks.swallows", GET), ("looks", GET), ("looks", JSON), ("looks", PAST_THE_METHODS),
+])  # fmt: skip
 async def test_function_that_catches_error_of_failed_probe_is_undecided(tmp_path, monkeypatch, name, look):
     """It went on without what it wanted to know."""
     with pytest.raises(FunctionError, match="the probe refunds failed: no connection"):
