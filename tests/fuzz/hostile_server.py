@@ -23,6 +23,15 @@ def body(data: bytes, *headers: bytes) -> Answer:
     return lambda: iter([HEAD + b"Content-Length: %d\r\n" % len(data) + lines + b"\r\n" + data])
 
 
+def raw(data: bytes) -> Answer:
+    return lambda: iter([data])
+
+
+def with_length(length: bytes) -> Answer:
+    """A sound body whose length is said to be another."""
+    return raw(HEAD + b"Content-Length: " + length + b"\r\n\r\n" + _SOUND)
+
+
 def endless(start: bytes, piece: bytes) -> Answer:
     """A beginning, and a piece of it again and again."""
     return lambda: chain([start], repeat(piece))
@@ -65,21 +74,17 @@ BROKEN: dict[str, Answer] = {
     "an endless status": endless(b"HTTP/1.1 200 ", b"x" * 100_000),
     "an endless size of a chunk": endless(_CHUNKED + b"5;", b"x" * 100_000),
     "endless trailers": endless(_CHUNKED + _chunk(_SOUND) + b"0\r\n", b"X-Trailer: 1\r\n" * 10_000),
-    "a negative length": lambda: iter([HEAD + b"Content-Length: -5\r\n\r\n" + _SOUND]),
-    "two lengths": lambda: iter([HEAD + b"Content-Length: 3\r\nContent-Length: 26\r\n\r\n" + _SOUND]),
-    "a length of many digits": lambda: iter(
-        [HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + _SOUND]
-    ),
-    "a length that is longer": lambda: iter([HEAD + b"Content-Length: 99\r\n\r\n" + _SOUND]),
-    "a length of which the server dies": lambda: iter(
-        [HEAD + b"Content-Length: 5000000000\r\n\r\n" + _SOUND]
-    ),
+    "a negative length": with_length(b"-5"),
+    "two lengths": with_length(b"3\r\nContent-Length: 26"),
+    "a length of many digits": with_length(b"9" * 5000),
+    "a length that is longer": with_length(b"99"),
+    "a length of which the server dies": with_length(b"5000000000"),
     "no zip": body(_SOUND, b"Content-Encoding: gzip"),
     "half a zip": body(gzip.compress(_SOUND)[:-12], b"Content-Encoding: gzip"),
-    "no HTTP": lambda: iter([b"SSH-2.0-OpenSSH_9.9\r\n"]),
-    "a redirect to itself": lambda: iter([b"HTTP/1.1 307 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"]),
+    "no HTTP": raw(b"SSH-2.0-OpenSSH_9.9\r\n"),
+    "a redirect to itself": raw(b"HTTP/1.1 307 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n"),
     "nothing": lambda: iter([]),
-    "chunks of no size": lambda: iter([_CHUNKED + b"zz\r\n" + _SOUND]),
+    "chunks of no size": raw(_CHUNKED + b"zz\r\n" + _SOUND),
 }
 """The connection is no good."""
 
@@ -93,7 +98,7 @@ LATE: dict[str, Answer] = {
 UNREADABLE: dict[str, Answer] = {
     "a bomb packed twice": body(_bomb(times=2), b"Content-Encoding: gzip, gzip"),
     "a bomb packed three times": body(_bomb(times=3), b"Content-Encoding: gzip, gzip, gzip"),
-    "a length that is shorter": lambda: iter([HEAD + b"Content-Length: 9\r\n\r\n" + _SOUND]),
+    "a length that is shorter": with_length(b"9"),
     "an encoding that is not known": body(b"\x1b\x03\x00\xf8" + _SOUND, b"Content-Encoding: br"),
     "latin-1": body(
         '{"say": "caf\xe9"}'.encode("latin-1"), b"Content-Type: application/json; charset=latin-1"

@@ -6,6 +6,7 @@ Each test costs pytest some milliseconds in every process, which is more than hu
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -25,23 +26,19 @@ def each_row(
 
             @wraps(test)
             async def run(**fixtures: Any) -> None:
-                failures = []
+                failures: list[Exception] = []
                 for label, row in labeled:
-                    try:
+                    with _collected(failures, label):
                         await test(**fixtures, **row)
-                    except Exception as error:  # noqa: BLE001  # all failures are reported, of whatever kind
-                        failures.append(_named(error, label))
                 _report(failures, len(labeled))
         else:
 
             @wraps(test)
             def run(**fixtures: Any) -> None:
-                failures = []
+                failures: list[Exception] = []
                 for label, row in labeled:
-                    try:
+                    with _collected(failures, label):
                         test(**fixtures, **row)
-                    except Exception as error:  # noqa: BLE001  # all failures are reported, of whatever kind
-                        failures.append(_named(error, label))
                 _report(failures, len(labeled))
 
         signature = inspect.signature(test)
@@ -73,10 +70,14 @@ def _labeled(names: list[str], rows: Iterable[Any], ids: Any) -> Iterator[tuple[
         yield f"row {number}: {label}", dict(zip(names, values, strict=True))
 
 
-def _named(error: Exception, label: str) -> Exception:
-    """Return the error, with its row below it."""
-    error.add_note(label)
-    return error
+@contextmanager
+def _collected(failures: list[Exception], label: str) -> Iterator[None]:
+    """Add the error of a row to the failures, with the row below it."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  # all failures are reported, of whatever kind
+        error.add_note(label)
+        failures.append(error)
 
 
 def _report(failures: list[Exception], count: int) -> None:

@@ -53,6 +53,11 @@ class ScriptedSession:
     closed: bool = False
 
 
+def _at(script: Sequence[Any], asked: Sequence[Any]) -> Any:
+    """The line that is due after so many questions, the last one again and again."""
+    return script[min(len(asked), len(script)) - 1]
+
+
 class ScriptedAgent:
     """Says its script, from the start in every session, and remembers all sessions."""
 
@@ -71,10 +76,9 @@ class ScriptedAgent:
     async def send_message(self, session: ScriptedSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         session.heard.append(text)
         session.timeouts.append(timeout)
+        heard = session.heard
         line = (
-            self._script(session.test, tuple(session.heard))
-            if callable(self._script)
-            else self._script[min(len(session.heard), len(self._script)) - 1]
+            self._script(session.test, tuple(heard)) if callable(self._script) else _at(self._script, heard)
         )
         if isinstance(line, Exception):
             raise line
@@ -98,11 +102,7 @@ class ScriptedLLM:
 
     async def complete(self, prompt: Prompt) -> Completion:
         self.prompts.append(prompt)
-        answer = (
-            self._answers(prompt)
-            if callable(self._answers)
-            else self._answers[min(len(self.prompts), len(self._answers)) - 1]
-        )
+        answer = self._answers(prompt) if callable(self._answers) else _at(self._answers, self.prompts)
         if isinstance(answer, Exception):
             raise answer
         answer = fill_looked_at(answer, prompt.text)

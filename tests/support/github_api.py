@@ -411,10 +411,16 @@ def serving() -> Iterator[GitHubApi]:
     api = GitHubApi()
     servers = [_server(api.answer, api), _server(lambda request: (api.blob(request), False), api)]
     api.url, api.blob_url = (f"http://127.0.0.1:{server.server_port}" for server in servers)
+    with _listening(*servers):
+        yield api
+
+
+@contextmanager
+def _listening(*servers: ThreadingHTTPServer) -> Iterator[None]:
     for server in servers:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield api
+        yield
     finally:
         for server in servers:
             server.shutdown()
@@ -486,9 +492,5 @@ def serving_tls(answer: Answer, key: Path, certificate: Path) -> Iterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
+    with _listening(server):
         yield f"https://localhost:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()

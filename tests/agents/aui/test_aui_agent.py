@@ -108,9 +108,7 @@ async def test_unavailable_trace_leaves_reply_without_trace(stub: StubAgent) -> 
 
 
 @pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 17), (529, 17)])
-async def test_task_creation_is_retried_by_kind_of_failure(
-    stub: StubAgent, waits: list[float], status: int, times: int
-) -> None:
+async def test_task_creation_is_retried_by_kind_of_failure(stub, waits, status, times):
     """A second task does no harm."""
     stub.faults = [Fault(status), Fault(status)]
     await say(agent_at(stub.url, waits), "Hello")
@@ -124,9 +122,7 @@ async def test_task_creation_is_retried_by_kind_of_failure(
 @pytest.mark.parametrize(
     "fault", [Fault(429), world.fault(503, retry_after="7"), world.fault(429, retry_after="7")]
 )
-async def test_rejected_message_is_resent_after_requested_wait(
-    stub: StubAgent, waits: list[float], fault: Fault
-) -> None:
+async def test_rejected_message_is_resent_after_requested_wait(stub, waits, fault):
     agent = agent_at(stub.url, waits)
     async with session_of(agent, TEST) as session:
         stub.faults = [fault]
@@ -137,9 +133,7 @@ async def test_rejected_message_is_resent_after_requested_wait(
 
 
 @pytest.mark.parametrize("status", [400, 408, 500, 502, 503])
-async def test_message_that_server_may_have_accepted_is_not_resent(
-    stub: StubAgent, waits: list[float], status: int
-) -> None:
+async def test_message_that_server_may_have_accepted_is_not_resent(stub, waits, status):
     """The agent may have acted on it: sending it twice would be another conversation."""
     agent = agent_at(stub.url, waits)
     async with session_of(agent, TEST) as session:
@@ -214,9 +208,7 @@ async def test_exhausted_quota_is_access_error_without_retry(stub: StubAgent, wa
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_rejected_key_error_names_host_and_option_without_key(
-    stub: StubAgent, waits: list[float], status: int
-) -> None:
+async def test_rejected_key_error_names_host_and_option_without_key(stub, waits, status):
     body = json.dumps({"detail": f"Key {world.AGENT_KEY} is unknown " + "x" * 400})
     stub.faults = [Fault(status, body)]
     with pytest.raises(AgentAccessError) as caught:

@@ -274,9 +274,7 @@ def test_integration_status_is_read_if_numeric(integration: Any, expected: Integ
     ({"requests": "x"}, None),
     ({}, None),
 ])  # fmt: skip
-def test_integration_arguments_are_merged_from_requests_or_search_question(
-    fields: Any, arguments: Any
-) -> None:
+def test_integration_arguments_are_merged_from_requests_or_search_question(fields, arguments):
     decisions = [{"type": "call_integration", "tool": "T", "integration": {"code": "C", **fields}}]
     (call,) = with_trace(decisions=decisions).integrations or ()
     assert call.arguments == arguments
@@ -291,9 +289,7 @@ PASSAGE = {"title": "Terms", "content": "…", "score": 0.9}
     ("plan is Weekend", "Sure?", {"title": "Terms"}, {"params_added": ["plan"]}),
     (CONDITION, [{"text": "Sure?"}], PASSAGE, {"status": "all_filled"}),
 ])  # fmt: skip
-def test_details_of_rules_and_integrations_are_read_in_every_shape(
-    condition: Any, preview: Any, resource: Any, rule: Any
-) -> None:
+def test_details_of_rules_and_integrations_are_read_in_every_shape(condition, preview, resource, rule):
     """Those of the client's types, and those of older servers."""
     integration = {**RAG, "response": {"resources": [resource]}}
     reason = [{"condition": condition, "passed": False}]
