@@ -71,13 +71,10 @@ def test_missing_trace_of_any_reply_leaves_the_check_undecided(kind):
 @each_row(
     ("value", "path", "expected"),
     [
-        ({"rows": []}, "$.rows[0]", "passed"),
-        ([], "$[0]", "passed"),
+        *[({"rows": []}, "$.rows[0]", "passed"), ([], "$[0]", "passed")],
         ("<html>Sign in</html>", "$.rows[0]", "undecided/no_evidence"),
-        (None, "$.rows[0]", "undecided/no_evidence"),
-        (7, "$.rows", "undecided/no_evidence"),
-        ("", None, "failed"),
-        ("text", "$", "failed"),
+        *[(None, "$.rows[0]", "undecided/no_evidence"), (7, "$.rows", "undecided/no_evidence")],
+        *[("", None, "failed"), ("text", "$", "failed")],
     ],
 )
 def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object(value, path, expected):
@@ -210,10 +207,8 @@ def test_tool_not_used_before_a_turn_ignores_that_turn_and_later_ones():
 
     for before, wanted in ((1, "passed"), (2, "passed"), (3, "failed"), (None, "failed")):
         assert check({}, refund, refund, before=before) == wanted
-    assert check(NO_TRACE, {}) == "undecided/no_evidence"
-    assert check({}, NO_TRACE) == "passed"
-    assert check({}, NO_TRACE, refund) == "passed"
-    assert check(NO_TRACE, refund) == "undecided/no_evidence"
+    assert (check(NO_TRACE, {}), check({}, NO_TRACE)) == ("undecided/no_evidence", "passed")
+    assert (check({}, NO_TRACE, refund), check(NO_TRACE, refund)) == ("passed", "undecided/no_evidence")
     assert check({}, unanswered=2) == "passed"
 
 
@@ -234,30 +229,14 @@ def test_parameter_with_false_or_zero_value_exists(value):
 @each_row(
     ("found", "wanted", "same"),
     [
-        ("too_expensive", "too_expensive", True),
-        ("too_expensive", "Too_Expensive", False),
-        (29.9, "29.9", True),
-        ("29.90", 29.9, True),
-        (80, 80.0, True),
-        ("80.00", 80, True),
-        ("80.00", "80.0", False),
-        (True, "true", True),
-        ("true", True, True),
-        (True, 1, False),
-        ("1", True, False),
-        (0, False, False),
-        (0, "0", True),
-        ("007", 7, False),
-        ([1, "a"], [1, "a"], True),
-        ([1], [2], False),
-        (["a"], "a", False),
-        ({"a": 1}, {"a": 1}, True),
-        ({"a": 1}, {"a": True}, False),
-        ([False, 2], [0, 2], False),
-        ({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True),
-        ({"a": "1"}, {"a": 1}, False),
-        ({"a": 1}, {"b": 1}, False),
-        ("NaN", 1.5, False),
+        *[("too_expensive", "too_expensive", True), ("too_expensive", "Too_Expensive", False)],
+        *[(29.9, "29.9", True), ("29.90", 29.9, True), (80, 80.0, True), ("80.00", 80, True)],
+        *[("80.00", "80.0", False), (True, "true", True), ("true", True, True), (True, 1, False)],
+        *[("1", True, False), (0, False, False), (0, "0", True), ("007", 7, False)],
+        *[([1, "a"], [1, "a"], True), ([1], [2], False), (["a"], "a", False), ({"a": 1}, {"a": 1}, True)],
+        *[({"a": 1}, {"a": True}, False), ([False, 2], [0, 2], False)],
+        *[({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True), ({"a": "1"}, {"a": 1}, False)],
+        *[({"a": 1}, {"b": 1}, False), ("NaN", 1.5, False)],
     ],
 )
 def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(found, wanted, same):
@@ -283,8 +262,7 @@ def test_parameter_that_may_have_changed_leaves_equality_undecided(later):
     arguments = {"paramName": "p", "paramValue": "x"}
     for value in "x", "y":
         verdict = decide("param_equals", {"params": {"p": value}}, later, **arguments)
-        assert outcome(verdict) == "undecided/no_evidence"
-        assert verdict.evidence == (2,)
+        assert (outcome(verdict), verdict.evidence) == ("undecided/no_evidence", (2,))
     after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
     assert outcome(after) == "passed"
     assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
@@ -339,10 +317,8 @@ def test_text_is_looked_up_in_the_selected_turn(turn, found):
 @each_row(
     ("turn", "replies", "reason"),
     [
-        ("any", 0, "the agent gave no reply"),
-        ("last", 0, "the agent gave no reply"),
-        (2, 0, "the agent gave no reply"),
-        (2, 1, "there is no reply 2: the agent replied once"),
+        *[("any", 0, "the agent gave no reply"), ("last", 0, "the agent gave no reply")],
+        *[(2, 0, "the agent gave no reply"), (2, 1, "there is no reply 2: the agent replied once")],
         (9, 2, "there is no reply 9: the agent replied 2 times"),
     ],
 )

@@ -156,8 +156,7 @@ TURN_TWICE = json.dumps({"reasoning": "So.", "turns": [{"turn": 1, "claims": []}
         (answer([claim("I have ... 4711")]), "did not say in turn 1"),
         (answer([claim("I")]), "too short to check"),
         (answer(), "did not say what the agent claims in turn 1"),
-        (answer([], []), "turn 2, which does not exist"),
-        (TURN_TWICE, "answered twice on one turn"),
+        *[(answer([], []), "turn 2, which does not exist"), (TURN_TWICE, "answered twice on one turn")],
         (answer([claim(SAYS, about="4999")]), "about '4999', which nobody named"),
         (answer([claim(SAYS, 0, backed=True)]), "is backed, and by no call"),
         (answer([claim(SAYS)], reasoning=" ]["), "empty reason"),
@@ -261,9 +260,7 @@ async def test_pass_but_not_fail_becomes_undecided_after_unsent_lines():
     [
         ('I have marked it as "paid"', "I have **marked** it as “paid”."),
         ("I've refunded it - today", "I’ve refunded it – today!"),
-        ("已为您退款", "好的，已为您退款。"),
-        ("DONE, AND SENT", "Done,\nand sent."),
-        ("Done", "Done."),
+        *[("已为您退款", "好的，已为您退款。"), ("DONE, AND SENT", "Done,\nand sent."), ("Done", "Done.")],
     ],
 )
 async def test_quote_with_different_typography_is_accepted(quote, says):
@@ -310,14 +307,12 @@ async def test_claims_prompt_is_not_shared_with_other_criteria():
 @each_row(
     ("quote", "about", "values", "missing"),
     [
-        ("refunded it", "", {}, ()),
-        ("refunded 39.90 euros", "", {"amount": 39.9}, ()),
+        *[("refunded it", "", {}, ()), ("refunded 39.90 euros", "", {"amount": 39.9}, ())],
         ("39,90 € erstattet", "", {"amount": "39.90"}, ()),
         ("paid 1,000 dollars", "", {"amount": 1000}, ()),
         ("paid 1.000,50 Euro", "", {"amount": 1000.5}, ()),
         ("booked for May 21", "", {"date": "2026-05-21"}, ()),
-        ("booked for 2 pm", "", {"time": "14:00"}, ()),
-        ("booked for 12 p.m.", "", {"time": "12:00"}, ()),
+        *[("booked for 2 pm", "", {"time": "14:00"}, ()), ("booked for 12 p.m.", "", {"time": "12:00"}, ())],
         ("booked for 2 am", "", {"time": "14:00"}, ("2",)),
         ("cancelled ORD-12", "ORD-12", {"order": "ord-12"}, ()),
         ("cancelled ORD-12", "ORD-12", {"order": "ord-13"}, ("12",)),
@@ -327,24 +322,19 @@ async def test_claims_prompt_is_not_shared_with_other_criteria():
         ("booked", "Luigi's", {"restaurant": "Luigi’s"}, ()),
         ("booked", "Luigi's", {"restaurant": "Mario's"}, ("Luigi's",)),
         ("booked", "the Jo Doe", {"name": "Doe, Jo"}, ("the Jo Doe",)),
-        ("booked", "Jo Doe", {"name": "Doe, Jo"}, ()),
-        ("已预订", "王小明", {"name": "王小明先生"}, ()),
-        ("sent", "?", {}, ()),
-        ("paid $1,000", "", {"amount": 1}, ("1,000",)),
-        ("paid $1,000", "", {"amount": "1.000"}, ("1,000",)),
-        ("paid $1,000", "", {"amount": 1000.0}, ()),
+        *[("booked", "Jo Doe", {"name": "Doe, Jo"}, ()), ("已预订", "王小明", {"name": "王小明先生"}, ())],
+        *[("sent", "?", {}, ()), ("paid $1,000", "", {"amount": 1}, ("1,000",))],
+        *[("paid $1,000", "", {"amount": "1.000"}, ("1,000",)), ("paid $1,000", "", {"amount": 1000.0}, ())],
         ("paid 1.000 Euro", "", {"amount": "1000.00"}, ()),
         ("paid 1125 dollars", "", {"amount": 1.125}, ("1125",)),
-        ("paid 0,125 Euro", "", {"amount": 0.125}, ()),
-        ("paid 16 dollars", "", {"amount": 1e16}, ("16",)),
+        *[("paid 0,125 Euro", "", {"amount": 0.125}, ()), ("paid 16 dollars", "", {"amount": 1e16}, ("16",))],
         ("cancelled 12E3", "", {"order": 12000}, ("12e3",)),
         ("cancelled 7e1234567", "", {"order": "7e12345678"}, ("7e1234567",)),
         (f"cancelled {'9' * 29}", "", {"order": "9" * 28 + "8"}, ("9" * 29,)),
         ("cancelled order 007", "", {"order": 7}, ("007",)),
         ("booked for May 5", "", {"date": "2026-05-05"}, ()),
         ("cancelled ORD-12", "ORD-12", {"return": "RET-12"}, ("ord",)),
-        ("sold a 3-day pass", "", {"pass": 3}, ()),
-        ("refunded ***", "***", {"order": "***"}, ()),
+        *[("sold a 3-day pass", "", {"pass": 3}, ()), ("refunded ***", "***", {"order": "***"}, ())],
         ("refunded ***", "***", {"order": "4712"}, ("***",)),
     ],
 )
@@ -384,8 +374,7 @@ async def test_huge_numbers_in_claims_are_compared():
     [
         ({"error": "declined"}, Outcome.UNDECIDED),
         ('{"success": false, "amount": 39.9}', Outcome.UNDECIDED),
-        ({"error": None, "success": True}, Outcome.PASSED),
-        ("no error", Outcome.PASSED),
+        *[({"error": None, "success": True}, Outcome.PASSED), ("no error", Outcome.PASSED)],
     ],
 )
 async def test_tool_result_with_an_error_supports_no_claim(status, result, outcome):
@@ -451,5 +440,4 @@ def test_chances_to_pass_the_questions_on_claims_agree_with_the_docs():
 
     assert chance(0.95, 0.95) == pytest.approx(0.9946, abs=0.0001)
     assert chance(0.9, 0.9) == pytest.approx(0.9589, abs=0.0001)
-    assert chance(0.5, 0.5) == pytest.approx(0.0632, abs=0.0001)
-    assert chance(1, 0) == 0
+    assert (chance(0.5, 0.5), chance(1, 0)) == (pytest.approx(0.0632, abs=0.0001), 0)

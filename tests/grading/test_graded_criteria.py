@@ -118,8 +118,7 @@ async def test_text_of_suite_and_agent_does_not_close_prompt_blocks():
         evaluation=Graded(criterion="c", rubric=rubric),
         transcript=build.transcript(f"user: hi | agent: {attack}"),
     )
-    assert llm.prompts[0].text.count("</rubric>") == 1
-    assert llm.prompts[0].text.count("</conversation>") == 1
+    assert (llm.prompts[0].text.count("</rubric>"), llm.prompts[0].text.count("</conversation>")) == (1, 1)
 
 
 @each_row(
@@ -248,10 +247,8 @@ def poll(votes: list[Vote], most: int) -> tuple[int, Verdict]:
 @each_row(
     ("votes", "count", "score"),
     [
-        ([vote(3), vote(3), vote(0)], 2, 0.75),
-        ([vote(3), vote(0), vote(3)], 3, 0.75),
-        ([vote(4), vote(0), vote(2)], 3, 0.5),
-        ([vote(), vote(4), vote(1)], 3, 0.25),
+        *[([vote(3), vote(3), vote(0)], 2, 0.75), ([vote(3), vote(0), vote(3)], 3, 0.75)],
+        *[([vote(4), vote(0), vote(2)], 3, 0.5), ([vote(), vote(4), vote(1)], 3, 0.25)],
         ([vote(4, 1), vote(4, 2), vote(4, 2)], 3, 0.75),
         ([vote(1), vote(2), vote(3), vote(3), vote(3)], 5, 0.75),
         ([vote(3), vote(3), vote(1), vote(3), vote(0)], 4, 0.75),

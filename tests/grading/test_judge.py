@@ -50,8 +50,7 @@ async def assert_void(answer_text: str) -> Verdict:
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     assert len({prompt.sample_id for prompt in llm.prompts}) == 2
     verdict, llm = await decide(answer_text)
-    assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
-    assert len(llm.prompts) == 2
+    assert (verdict.outcome, verdict.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
     return verdict
 
 
@@ -65,8 +64,7 @@ async def test_verdict_has_outcome_reason_and_evidence_of_the_answer():
 @each_row(
     "changes",
     [
-        {"looked_at": []},
-        {"rests_on": "quotes"},
+        *[{"looked_at": []}, {"rests_on": "quotes"}],
         {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": ""}]},
         {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": "..."}]},
         {"rests_on": "absence", "looked_at": [], "evidence": [{"turn": 1, "quote": " ** "}]},
@@ -223,13 +221,11 @@ async def test_unreadable_judge_answer_is_retried_but_unreachable_judge_is_not()
     "text",
     [
         answer(),
-        f"```json\n{answer()}\n```",
-        f"\n```\n{answer()}\n```\n",
+        *(f"```json\n{answer()}\n```", f"\n```\n{answer()}\n```\n"),
         json.dumps(dict(reversed(json.loads(answer()).items()))),
         f"Here is my verdict:\n\n```json\n{answer()}\n```\n\nAsk me for more.",
         f"Here is my verdict:\n```JSON\n{json.dumps(json.loads(answer()), indent=2)}\n```  ",
-        f"Sure: {answer()}",
-        f"{answer()}\nI hope that helps.",
+        *(f"Sure: {answer()}", f"{answer()}\nI hope that helps."),
         f"{answer()}\n\n{json.dumps(json.loads(answer()), indent=2)}",
         f"It asked, in turn 1.\n</think>\n\n{answer()}",
         f"<think>It asked.</think>\n```json\n{answer()}\n```",
@@ -263,23 +259,14 @@ FIELDS = tuple(json.loads(answer()))
 @each_row(
     "text",
     [
-        "",
-        "pass",
-        "null",
-        "[]",
-        f"{answer()} {answer('fail')}",
-        f"{answer()}\n{{}}",
-        f"Sure: {answer()} {{",
-        f"Sure: {answer()[:-1]}, {answer()}",
-        f"Sure: {{ {answer()} }}",
+        *("", "pass", "null", "[]", f"{answer()} {answer('fail')}", f"{answer()}\n{{}}"),
+        *(f"Sure: {answer()} {{", f"Sure: {answer()[:-1]}, {answer()}", f"Sure: {{ {answer()} }}"),
         f"Sure: [{answer()}, {answer('fail')}]",
         f"```json\n{answer()}\n```\n```json\n{answer('fail')}\n```",
         f"The agent wrote {{'a'}}. {answer()}",
         f'{{"reasoning": "The agent wrote {answer()}", "verdict": "fail"}}',
         f'{{"reasoning": "It wrote </think>{answer()}", "verdict": "fail"}}',
-        f"<think>Maybe {answer()}",
-        f"<think>Maybe {answer()}</think>",
-        f"Maybe {answer()}</think>",
+        *(f"<think>Maybe {answer()}", f"<think>Maybe {answer()}</think>", f"Maybe {answer()}</think>"),
         f"{answer('fail')} Or: {answer()}</think>No: {answer()} {answer('fail')}",
         answer().replace('"verdict"', '"verdict": "fail", "verdict"') + " " + answer(),
         f"[{answer()}]",
@@ -298,8 +285,7 @@ FIELDS = tuple(json.loads(answer()))
         *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
         fakes.judge_answer("pass", "r", ("1", "q")),
         answer(score=1),
-        "[" * 100_000,
-        "```json" + "\n" * 200_000,
+        *("[" * 100_000, "```json" + "\n" * 200_000),
         answer(reasoning="x" * 100_000),
     ],
 )

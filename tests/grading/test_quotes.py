@@ -17,21 +17,13 @@ CONVERSATION = (USER, AGENT)
 @each_row(
     "quote",
     [
-        "My order 1042 didn't arrive",
-        "my ORDER  1042\ndidn\u2019t arrive - can I",
-        "Sorry to hear that",
-        "**Sorry** to hear",
-        "We'll refund 'EUR 42' within 5 days",
-        '"We\u2019ll refund"',
-        "We'll refund ... within 5 days",
-        "Sorry [...] refund \u2026 5 days",
-        "5 days... thanks for waiting",
-        "to hear that,",
-        "My order 1042 \u2026",
+        *("My order 1042 didn't arrive", "my ORDER  1042\ndidn\u2019t arrive - can I", "Sorry to hear that"),
+        *("**Sorry** to hear", "We'll refund 'EUR 42' within 5 days", '"We\u2019ll refund"'),
+        *("We'll refund ... within 5 days", "Sorry [...] refund \u2026 5 days"),
+        *("5 days... thanks for waiting", "to hear that,", "My order 1042 \u2026"),
         USER,
         AGENT,
-        'We\\u2019ll refund \\"EUR 42\\"',
-        "fo\u200br waiting",
+        *('We\\u2019ll refund \\"EUR 42\\"', "fo\u200br waiting"),
     ],
 )
 def test_quote_is_found_despite_other_typography(quote):
@@ -42,17 +34,9 @@ def test_quote_is_found_despite_other_typography(quote):
 @each_row(
     "quote",
     [
-        "My order 1043 didn't arrive",
-        "We will refund",
-        "5 days ... refund",
-        "within 5 days refund",
+        *("My order 1043 didn't arrive", "We will refund", "5 days ... refund", "within 5 days refund"),
         "My order ... Sorry",  # of two speakers
-        "e",
-        "I ... a ... refund",
-        "...",
-        "\u2026 ! \u2026",
-        "",
-        " ",
+        *("e", "I ... a ... refund", "...", "\u2026 ! \u2026", "", " "),
     ],
 )
 def test_altered_or_too_short_quote_is_not_found(quote):

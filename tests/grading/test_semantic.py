@@ -54,8 +54,7 @@ async def test_similarity_equal_to_or_above_threshold_passes():
 
 async def test_distinct_redacted_texts_are_embedded_in_one_call():
     verdict, embedder = await decide(check("Paris", "Rome", turn="any"), "Rome", "Berlin", "", "Rome")
-    assert verdict.evidence == (1,)
-    assert embedder.asked == [("Rome", "Paris", "Berlin")]
+    assert (verdict.evidence, embedder.asked) == ((1,), [("Rome", "Paris", "Berlin")])
     redactor = Redactor(keys=["key-123456"])
     verdict, embedder = await decide(
         check("Paris"), "key-123456 Paris", vectors=lambda _: (1, 1), redactor=redactor
@@ -66,8 +65,7 @@ async def test_distinct_redacted_texts_are_embedded_in_one_call():
 
 async def test_empty_or_missing_reply_is_not_embedded():
     verdict, embedder = await decide(check("Paris"), "Paris", " \n")
-    assert verdict == Verdict.failed("no answer in reply 2", 2)
-    assert embedder.asked == []
+    assert (verdict, embedder.asked) == (Verdict.failed("no answer in reply 2", 2), [])
     verdict, embedder = await decide(check("Paris", turn=3), "Paris")
     assert (verdict.cause, embedder.asked) == (Cause.NO_EVIDENCE, [])
 

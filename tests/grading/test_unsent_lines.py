@@ -183,18 +183,13 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
 @each_row(
     ("end", "others", "expected"),
     [
-        ("escalated", [], "not_reached"),
-        ("agent_error", [], "not_reached"),
-        ("escalated", [HANDS_OVER], "passed"),
-        ("agent_error", [BREAKS], "passed"),
+        *[("escalated", [], "not_reached"), ("agent_error", [], "not_reached")],
+        *[("escalated", [HANDS_OVER], "passed"), ("agent_error", [BREAKS], "passed")],
         # Another end than the one that the test expects.
-        ("escalated", [BREAKS], "not_reached"),
-        ("agent_error", [HANDS_OVER], "not_reached"),
+        *[("escalated", [BREAKS], "not_reached"), ("agent_error", [HANDS_OVER], "not_reached")],
         ("escalated", [{"strict": "not_escalated"}], "not_reached"),
         # Ends that are nobody's act, or not the agent's.
-        ("completed", [], "passed"),
-        ("stopped", [], "passed"),
-        ("failed", [], "passed"),
+        *[("completed", [], "passed"), ("stopped", [], "passed"), ("failed", [], "passed")],
     ],
 )
 async def test_expected_early_end_leaves_no_check_undecided(end, others, expected):
@@ -212,9 +207,7 @@ AUTO = "auto"
         (["a", "b", "c", "d"], 1, 4, "lines 2, 3 and 4 were never sent"),
         (["a", "b"], 2, 2, None),
         # Turns that fill a test up, and written `auto` turns, are no fixed lines unless one follows.
-        (["a"], 1, 7, None),
-        (["a", AUTO, AUTO], 1, 7, None),
-        ([AUTO], 1, 3, None),
+        *[(["a"], 1, 7, None), (["a", AUTO, AUTO], 1, 7, None), ([AUTO], 1, 3, None)],
         (["a", AUTO, "c"], 1, 7, "lines 2 and 3 were never sent"),
         (["a", AUTO, "c", AUTO], 2, 7, "line 3 was never sent"),
         (["a", AUTO, "c", AUTO], 3, 7, None),

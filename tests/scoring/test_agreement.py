@@ -26,21 +26,14 @@ def pairs(*drawn: str) -> list[Twice]:
 def test_kappa_equals_hand_computation():
     """20 and 15 of 50 alike: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa = 0.4."""
     result = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
-    assert result == Agreement(decided=50, agreed=35, kappa=Fraction(2, 5))
-    assert result.share == Fraction(7, 10)
+    assert (result, result.share) == (Agreement(decided=50, agreed=35, kappa=Fraction(2, 5)), Fraction(7, 10))
 
 
 @pytest.mark.parametrize(
     ("drawn", "kappa"),
     [
-        (["pp", "ff"], 1),
-        (["pf", "fp"], -1),
-        (["pp", "pf", "fp", "ff"], 0),
-        (["pp*9", "pf"], 0),
-        (["pp*98", "pf", "fp"], Fraction(-1, 99)),
-        ([], None),
-        (["pp*7"], None),
-        (["ff"], None),
+        *[(["pp", "ff"], 1), (["pf", "fp"], -1), (["pp", "pf", "fp", "ff"], 0), (["pp*9", "pf"], 0)],
+        *[(["pp*98", "pf", "fp"], Fraction(-1, 99)), ([], None), (["pp*7"], None), (["ff"], None)],
         (["uu", "up", "fu"], None),
     ],
 )
@@ -62,11 +55,8 @@ def test_undecided_verdicts_count_as_changes_but_not_as_disagreement():
 @pytest.mark.parametrize(
     ("kappa", "word"),
     [
-        (Fraction(1), "almost perfect"),
-        (Fraction(4, 5), "substantial"),
-        (Fraction(59, 100), "moderate"),
-        (Fraction(1, 100), "slight"),
-        (Fraction(0), "none beyond chance"),
+        *[(Fraction(1), "almost perfect"), (Fraction(4, 5), "substantial"), (Fraction(59, 100), "moderate")],
+        *[(Fraction(1, 100), "slight"), (Fraction(0), "none beyond chance")],
         (Fraction(-1), "none beyond chance"),
     ],
 )

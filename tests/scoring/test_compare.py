@@ -99,8 +99,7 @@ def test_comparison_of_the_same_files_gives_the_same_numbers():
     head = {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(30)}
     base = {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(30)}
     first = comparison_of(head, base)
-    assert first.test == "drawn"
-    assert first == comparison_of(head, base)
+    assert (first.test, first) == ("drawn", comparison_of(head, base))
 
 
 OFFLINE = "the provider of judge and simulated user changed from openai to offline"
@@ -139,13 +138,10 @@ def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
 @each_row(
     ("here", "there", "reason"),
     [
-        ("m", "n", "the embedding model changed from n to m"),
-        ("m", None, None),
-        (None, "n", None),
+        *[("m", "n", "the embedding model changed from n to m"), ("m", None, None), (None, "n", None)],
         ("m", "no_model", "the embedding model changed from none to m"),
         ("no_model", "n", "the embedding model changed from n to none"),
-        ("no_model", "no_model", None),
-        ("m", "m", None),
+        *[("no_model", "no_model", None), ("m", "m", None)],
     ],
 )
 def test_runs_with_another_embedding_model_are_not_compared(here, there, reason):
@@ -430,8 +426,7 @@ def suites_of_one_name(run_id: str, **trials: tuple) -> Results:
 @pytest.mark.parametrize(
     ("head", "base", "changes"),
     [
-        ({"new": 100, "old": 0}, {"old": 100}, [-100]),
-        ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0]),
+        *[({"new": 100, "old": 0}, {"old": 100}, [-100]), ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0])],
         ({"a": 0}, {"new": 0, "a": 100}, [-100]),
         ({"moved/a": 0, "moved/b": 50}, {"a": 100, "b": 50}, [-100, 0]),
         ({"x": 0, "y": 100}, {"z": 100}, []),
@@ -441,8 +436,7 @@ def test_suites_of_one_name_are_paired_by_their_files(head, base, changes):
     """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
     sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
     result = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
-    assert list(result.comparison().deltas) == changes
-    assert len(result.newly_failing()) == changes.count(-100)
+    assert (list(result.comparison().deltas), len(result.newly_failing())) == (changes, changes.count(-100))
 
 
 def test_tests_of_one_name_in_two_suites_have_separate_p_values():

@@ -95,8 +95,7 @@ def test_wanted_but_unfired_logic_is_listed_only_if_its_kind_is_traced():
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
     result = coverage.coverage_of([suite], wanted)
     assert trials_by_logic(result) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
-    assert names(coverage.named(result)) == ["W", "r"]
-    assert names(coverage.never(result)) == ["r"]
+    assert (names(coverage.named(result)), names(coverage.never(result))) == (["W", "r"], ["r"])
     results = build.results(suite, coverage=result)
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
@@ -121,8 +120,7 @@ def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
         [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
     )
     assert trials_by_logic(result) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
-    assert names(coverage.lost(result)) == ["gone", "new"]
-    assert names(coverage.gained(result)) == ["now"]
+    assert (names(coverage.lost(result)), names(coverage.gained(result))) == (["gone", "new"], ["now"])
     # As of a run that was compared and is compared again.
     rules = [fired(rules="a")]
     before = compared_coverage(rules, [fired(rules="b")])

@@ -39,8 +39,7 @@ def test_run_score_must_reach_the_minimum():
 def test_undecided_and_unreached_verdicts_count_as_failed_for_minimum_scores():
     """The score shown and the one that decides stand side by side."""
     decision = gate_decision(make_plan(TEST_A), trial("passed", "judge_error"), max_errors=9)
-    assert check_values(decision)["min-score"] == (80, 100, 50, False)
-    assert decision.exit_code == 1
+    assert (check_values(decision)["min-score"], decision.exit_code) == ((80, 100, 50, False), 1)
     # As any undecided verdict, but not against max-errors: the floor alone decides.
     trials = (trial("passed"), trial("not_reached", status="escalated"))
     for floor, code in [(80, 1), (51, 1), (50, 0)]:
@@ -136,8 +135,7 @@ def test_minimum_scores_and_thresholds_are_separate_checks():
     plan = make_plan(TEST_A | {"minScore": 60}, TEST_B, minScore=70)
     decision = gate_decision(plan, trial("passed", "failed"), trial("passed"), min_score=0)
     assert check_values(decision)["suite:S"][1:] == (75, 75, True)
-    assert check_values(decision)["test:a"] == (60, 50, 50, False)
-    assert decision.exit_code == 1
+    assert (check_values(decision)["test:a"], decision.exit_code) == ((60, 50, 50, False), 1)
     criterion = {"criterion": "c", "category": "tone", "aui_logic": ["R1"]}
     plan = make_plan(TEST_A | {"tags": ["x"], "difficulty": "easy", "evaluations": [criterion]}, TEST_B)
     text = "suite:S=70,test:b=100\ncategory:tone=50, tag:x=50\nlogic:R1=51\ndifficulty:easy=0"
@@ -164,9 +162,7 @@ def test_threshold_of_an_unselected_or_unknown_test_is_not_applied():
 @each_row(
     ("text", "read"),
     [
-        (None, []),
-        (" \n ", []),
-        ("test:a=1", [("test", "a", 1)]),
+        *[(None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])],
         ("test:a, b and c=80,category:x=5.5", [("test", "a, b and c", 80), ("category", "x", 5.5)]),
         ("test:is 2=2?=90", [("test", "is 2=2?", 90)]),
         ("test:a: b=9\nsuite: S = 100 ", [("test", "a: b", 9), ("suite", "S", 100)]),
@@ -186,10 +182,8 @@ def test_unreadable_threshold_is_rejected(text):
 @each_row(
     ("trials", "ending", "enforced", "code"),
     [
-        (["failed"], RunEnding(), True, 1),
-        (["failed"], RunEnding(), False, 0),
-        (["judge_error"], RunEnding(), False, 3),
-        (["passed"], RunEnding(interrupted=True), False, 130),
+        *[(["failed"], RunEnding(), True, 1), (["failed"], RunEnding(), False, 0)],
+        *[(["judge_error"], RunEnding(), False, 3), (["passed"], RunEnding(interrupted=True), False, 130)],
         (["judge_error"], RunEnding(interrupted=True), True, 130),
         (["passed"], RunEnding(stopped_because="a bug", bug=True, interrupted=True), False, 70),
         (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),

@@ -278,8 +278,7 @@ def test_history_comparison_reports_smallest_drop_as_detectable_drop():
         for number in range(5)
     ]
     comparison = _decide(build.results_of_verdicts("head", [[[True, False]] * 3] * 4), runs).comparison
-    assert comparison.method == "history"
-    assert comparison.detectable == comparison.history.smallest_drop
+    assert (comparison.method, comparison.detectable) == ("history", comparison.history.smallest_drop)
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
 
 
@@ -314,11 +313,9 @@ def test_excluded_trials_do_not_settle_a_look():
 @pytest.mark.parametrize(
     ("policy", "settled"),
     [
-        (Policy(min_score=0), True),
-        (Policy(min_score=1), False),
+        *[(Policy(min_score=0), True), (Policy(min_score=1), False)],
         (Policy(min_score=0, thresholds=read_thresholds("suite:Refunds=0")), True),
-        (Policy(min_score=0, max_drop=100), True),
-        (Policy(min_score=0, max_drop=99), False),
+        *[(Policy(min_score=0, max_drop=100), True), (Policy(min_score=0, max_drop=99), False)],
         (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
     ],
 )

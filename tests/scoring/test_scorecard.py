@@ -7,14 +7,10 @@ from plans import TEST_A, TEST_B, gate_decision, make_plan, scorecard, trial
 @each_row(
     ("outcomes", "points"),
     [
-        (["passed", "failed"], 50),
-        (["passed*3", "failed"], 75),
-        (["passed*0.1", "passed*0.2", "failed*0.7"], 30),
-        (["passed", "no_evidence"], 100),
-        (["failed", "judge_error"], 0),
-        (["no_evidence", "judge_error"], None),
-        (["passed*0", "failed*0", "no_evidence"], None),
-        ([], None),
+        *[(["passed", "failed"], 50), (["passed*3", "failed"], 75)],
+        *[(["passed*0.1", "passed*0.2", "failed*0.7"], 30), (["passed", "no_evidence"], 100)],
+        *[(["failed", "judge_error"], 0), (["no_evidence", "judge_error"], None)],
+        *[(["passed*0", "failed*0", "no_evidence"], None), ([], None)],
     ],
 )
 def test_trial_score_is_the_passed_share_of_decided_weight(outcomes, points):

@@ -262,10 +262,8 @@ def test_simulated_logit_agents_have_stated_mean_score(kind):
 @pytest.mark.parametrize(
     ("heading", "kind", "tests", "times"),
     [
-        ("called worse", "perfect", "20", 150),
-        ("level", "binary", "30", 200),
-        ("intervals", "perfect", "10", 200),
-        ("intervals", "heavy", "10", 200),
+        *[("called worse", "perfect", "20", 150), ("level", "binary", "30", 200)],
+        *[("intervals", "perfect", "10", 200), ("intervals", "heavy", "10", 200)],
         ("false claims", "perfect", "10", 100),
     ],
 )

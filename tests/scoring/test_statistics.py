@@ -131,8 +131,7 @@ def test_statistics_without_pairs_are_none():
 @given(pairs_of(3, most=3))
 def test_enumerated_p_value_equals_exact_permutation_test(pairs):
     chance = chance_of_drop(pairs, "seed")
-    assert chance.test == "enumerated"
-    assert chance.p == pytest.approx(float(p_by_definition(pairs)), abs=1e-12)
+    assert (chance.test, chance.p) == ("enumerated", pytest.approx(float(p_by_definition(pairs)), abs=1e-12))
     assert chance.p >= chance.smallest
 
 
@@ -172,8 +171,7 @@ def test_enumerated_p_agrees_with_ten_thousand_shuffles():
     low = sum(
         sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
     )
-    assert result.test == "enumerated"
-    assert result.p == pytest.approx(p_by_counting(pairs), abs=1e-12)
+    assert (result.test, result.p) == ("enumerated", pytest.approx(p_by_counting(pairs), abs=1e-12))
     assert abs(result.p - low / 10_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 10_000)
 
 
@@ -184,8 +182,7 @@ def test_sampled_p_value_agrees_with_exact_p_value(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
     chance, exact = chance_of_drop(pairs, "seed"), p_by_counting(pairs)
-    assert chance.test == "drawn"
-    assert chance.smallest == 1 / 10_000
+    assert (chance.test, chance.smallest) == ("drawn", 1 / 10_000)
     assert 0.001 < exact < 0.6
     assert abs(chance.p - exact) <= 4 * math.sqrt(exact * (1 - exact) / 9_999)
 
@@ -243,8 +240,7 @@ def test_p_value_stays_below_limit_if_lower_score_makes_it_sampled():
     held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
     few = noisy(4, 3, seed=41, worse=10)
     before, after = (chance_of_drop([one, *few], "seed") for one in (held, lowered))
-    assert (before.test, after.test) == ("enumerated", "drawn")
-    assert before.p == pytest.approx(0.04674, abs=0.00001)
+    assert (before.test, after.test, before.p) == ("enumerated", "drawn", pytest.approx(0.04674, abs=0.00001))
     assert abs(after.p - before.p) <= 3 * math.sqrt(before.p * (1 - before.p) / 99_990) < 0.05 - before.p
 
 
@@ -351,11 +347,9 @@ def test_wilson_bounds_satisfy_the_score_test(share, n):
     ("means", "low", "high"),
     [
         # All alike: Wilson's on n, by hand: z²/n = 0.38415, and 0 of 10 gives 0 to 0.38415 / 1.38415.
-        ([0] * 10, 0, 27.75),
-        ([100] * 10, 72.25, 100),
+        *[([0] * 10, 0, 27.75), ([100] * 10, 72.25, 100)],
         # z² = 3.8415: 100 / 4.8415.
-        ([100], 20.65, 100),
-        ([50], 5.46, 94.54),
+        *[([100], 20.65, 100), ([50], 5.46, 94.54)],
     ],
 )
 def test_score_interval_without_known_spread_treats_tests_as_binary(means, low, high):
@@ -507,8 +501,7 @@ def test_spread_is_estimated_from_trials_if_enough_else_from_tests():
     spread = spread_of([ScorePair((100, 100), (100, 100)), *fell], criteria=5)
     changes = [0.0, *(-2.0 * place for place in range(29))]
     # The variance of a change is 1 + 1 times that of a trial in 29 tests, and 1/2 + 1/2 times in one.
-    assert spread.variance == pytest.approx(variance(changes) / 30)
-    assert spread.freedom == 29
+    assert (spread.variance, spread.freedom) == (pytest.approx(variance(changes) / 30), 29)
     assert spread.trial_variance == pytest.approx(variance(changes) / ((29 * 2 + 1) / 30))
 
 

@@ -41,8 +41,7 @@ def test_cost_is_the_sum_over_roles_and_models():
     )
     expected = [("judge", "large", 2), ("judge", "small", 1), ("user", "small", 8)]
     assert [(u.role, u.model, u.calls) for u in usage.by_role] == expected
-    assert costs(usage) == pytest.approx([0.010, 0.00015, 0.0015])
-    assert usage.cost_usd == pytest.approx(0.01165)
+    assert (costs(usage), usage.cost_usd) == (pytest.approx([0.010, 0.00015, 0.0015]), pytest.approx(0.01165))
     assert (usage.calls, usage.tokens.input, usage.tokens.output) == (11, 14_000, 1_500)
     assert (usage.prices_as_of, usage.unpriced) == (date(2026, 11, 22), ())
 
@@ -50,8 +49,7 @@ def test_cost_is_the_sum_over_roles_and_models():
 def test_model_without_a_price_leaves_the_cost_unknown():
     """A sum without it would look like the whole. What has a price is told all the same."""
     usage = usage_of([using(("user", "small", 1, 1_000, 0), ("judge", "other", 1, 1_000, 10))], PRICES)
-    assert (usage.cost_usd, usage.unpriced) == (None, ("other",))
-    assert costs(usage) == [None, pytest.approx(0.0001)]
+    assert (usage.cost_usd, usage.unpriced, costs(usage)) == (None, ("other",), [None, pytest.approx(0.0001)])
     # An agent that tells of its own tokens may not say whose they are: the role stands for the name.
     unnamed = usage_of([using(("agent", None, 1, 1_000, 10))], PRICES)
     assert (unnamed.cost_usd, unnamed.unpriced) == (None, ("agent",))
@@ -69,15 +67,13 @@ def test_cost_reported_by_the_provider_is_used_if_it_reports_all():
     assert (usage.cost_usd, usage.unpriced) == (0.875, ())
     some = [using(("judge", name, 1, 1_000, 0, cost)) for name in ("alias", "large") for cost in (9.5, None)]
     usage = usage_of(some, PRICES)
-    assert costs(usage) == [None, pytest.approx(0.004)]
-    assert (usage.cost_usd, usage.unpriced) == (None, ("alias",))
+    assert (costs(usage), usage.cost_usd, usage.unpriced) == ([None, pytest.approx(0.004)], None, ("alias",))
 
 
 def test_calls_without_token_counts_have_unknown_cost_unless_free_or_none():
     """They were not free; the price is known, so the model is not among the unpriced."""
     usage = usage_of([using(("user", "small", 4, 0, 0), ("judge", "large", 1, 10, 10))], PRICES)
-    assert costs(usage) == [pytest.approx(0.00012), None]
-    assert (usage.cost_usd, usage.unpriced) == (None, ())
+    assert (costs(usage), usage.cost_usd, usage.unpriced) == ([pytest.approx(0.00012), None], None, ())
     assert usage_of([using(("user", "own", 4, 0, 0), ("judge", "own", 4, 9, 9))], PRICES).cost_usd == 0
     # As with `--provider=offline`; whatever prices are known.
     for prices in (PRICES, NO_PRICES):
@@ -104,8 +100,7 @@ def test_scorecard_contains_usage_and_latency_percentiles():
     four = latency_of([answering(3.0), answering(1.0, 2.0), answering(10.0)])
     assert four == Latency(replies=4, median=2.5, p95=10.0, slowest=10.0)
     twenty = [float(n) for n in range(20, 0, -1)]
-    assert latency_of([answering(*twenty)]).p95 == 19
-    assert latency_of([answering(*twenty, 21.0)]).p95 == 20
+    assert (latency_of([answering(*twenty)]).p95, latency_of([answering(*twenty, 21.0)]).p95) == (19, 20)
     # Of the trials that were played; without a table nothing has a price.
     plan, facts = make_plan(TEST_A, TEST_B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]

@@ -161,8 +161,7 @@ def test_alpha_counts_the_first_deciding_votes_and_skips_missing_ones():
     suite = suite_of([[[finding(votes=unit, criterion=str(i))]] for i, unit in enumerate(units)], most=5)
     whole = agreement_of(suite).whole
     expected = alpha([(Split(*split), Fraction(1)) for split in ((3, 0), (2, 1), (0, 2), (0, 3))], values=11)
-    assert whole.verdicts == 4
-    assert Fraction(whole.share.value).limit_denominator(100) == Fraction(8, 10)
+    assert (whole.verdicts, Fraction(whole.share.value).limit_denominator(100)) == (4, Fraction(8, 10))
     assert whole.alpha.value == pytest.approx(float(expected))
     assert whole.alpha.low is None  # of so few tests nothing is known
     assert not whole.low

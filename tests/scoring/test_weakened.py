@@ -76,8 +76,7 @@ QUARANTINE = {"quarantine": {"reason": "flaky", "until": "2999-01-01"}}
 def test_test_with_relaxed_settings_is_listed_as_weakening(before, now, kind, values):
     """By its own keys; the other way round it requires more."""
     weak, strong = a_suite(a_test("a", **now)), a_suite(a_test("a", **before))
-    assert weakenings([strong], [weak]) == [(kind, "a", None, *values)]
-    assert weakenings([weak], [strong]) == []
+    assert (weakenings([strong], [weak]), weakenings([weak], [strong])) == ([(kind, "a", None, *values)], [])
     assert weakenings([strong], [strong]) == []
 
 
@@ -200,12 +199,8 @@ PATHS = ["agent.py", "prompts/**"]
 @pytest.mark.parametrize(
     ("before", "now", "narrowed"),
     [
-        (None, PATHS, True),
-        (PATHS, PATHS[1:], True),
-        (PATHS, ["agent.md", *PATHS[1:]], True),
-        (PATHS, PATHS[::-1], False),
-        (PATHS, ["more", *PATHS], False),
-        (PATHS, None, False),
+        *[(None, PATHS, True), (PATHS, PATHS[1:], True), (PATHS, ["agent.md", *PATHS[1:]], True)],
+        *[(PATHS, PATHS[::-1], False), (PATHS, ["more", *PATHS], False), (PATHS, None, False)],
     ],
 )
 def test_test_that_depends_on_fewer_paths_is_listed(before, now, narrowed):
@@ -245,8 +240,7 @@ T = "“t” of the suite “S”"
     ("kind", "fields", "sentence"),
     [
         ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),
-        ("test_removed", TEST, f"Gone: {T}."),
-        ("criterion_removed", CRITERION, f"Gone: “c” in {T}."),
+        *[("test_removed", TEST, f"Gone: {T}."), ("criterion_removed", CRITERION, f"Gone: “c” in {T}.")],
         ("test_quarantined", TEST, f"In quarantine: {T}."),
         ("test_not_critical", TEST, f"No longer critical: {T}."),
         ("test_may_escalate", TEST, f"Allows a hand-over (mayEscalate): {T}."),

@@ -87,10 +87,8 @@ def test_rates_match_a_calculation_by_hand():
     table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
     result = rater(group(table, passes=100, fails=50, rate=100 / 150))
     # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
-    assert result.accuracy.value == pytest.approx(130 / 150)
-    assert result.sensitivity.value == pytest.approx(0.9)
-    assert result.specificity.value == pytest.approx(0.8)
-    assert result.kappa.value == pytest.approx(0.7)
+    assert (result.accuracy.value, result.sensitivity.value) == (pytest.approx(130 / 150), pytest.approx(0.9))
+    assert (result.specificity.value, result.kappa.value) == (pytest.approx(0.8), pytest.approx(0.7))
     assert result.corrected.value == pytest.approx(100 / 150)  # as many passes were wrong as fails
     assert (result.items, result.sensitivity.count, result.specificity.count) == (80, 58, 22)
     assert result.may_gate is True
@@ -103,8 +101,7 @@ def test_pass_rate_of_another_run_is_corrected_for_the_judge():
     result = corrected(counted, 0.62, own=False)
     assert result.value == pytest.approx(0.6)
     assert holds(result, 0.6)
-    assert corrected(counted, 0.1, own=False).value == 0
-    assert corrected(counted, 1.0, own=False).value == 1
+    assert (corrected(counted, 0.1, own=False).value, corrected(counted, 1.0, own=False).value) == (0, 1)
     own, other = corrected(counted, 2 / 3, own=True), corrected(counted, 2 / 3, own=False)
     assert own.high - own.low < other.high - other.low
 
@@ -123,8 +120,7 @@ def test_judge_rates_exclude_tied_and_unsure_labels_and_need_labeled_fails():
     table = {(True, (True, True)): 5, (True, (True, False)): 3, (True, (None, None)): 2}
     table |= {(False, (False, None)): 4}
     result = rater(group(table, passes=50, fails=10))
-    assert result.items == 9
-    assert result.counted.passes_failed == 0
+    assert (result.items, result.counted.passes_failed) == (9, 0)
     assert result.alpha.count == 12  # a tie is disagreement, and no less so
     result = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
     assert (result.accuracy, result.sensitivity, result.kappa, result.corrected) == (None,) * 4

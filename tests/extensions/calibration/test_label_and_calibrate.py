@@ -117,8 +117,7 @@ def test_invalid_calibration_is_refused_before_anything_is_written(folder):
         calibrate_with(folder, output=folder / "mine.json")
     with pytest.raises(UsageError, match="there is no column"):
         check_judge([folder / "_results.json"], folder, Path("calibration.json"), 0, RunContext())
-    assert (folder / "_results.json").read_bytes() == before
-    assert (folder / "mine.json").read_text() == "{}"
+    assert ((folder / "_results.json").read_bytes(), (folder / "mine.json").read_text()) == (before, "{}")
     assert not (folder / "calibration.json").exists()
 
 
@@ -144,8 +143,7 @@ def test_calibration_corrects_other_runs_of_the_judge_with_a_wider_interval(cali
     known = given(worse, calibration)
     assert known.study(OldCalibration) is None
     now, then = known.study(Calibration).parts[0], calibration.parts[0]
-    assert now.sensitivity == then.sensitivity
-    assert now.pass_rate == pytest.approx(share_passed(worse))
+    assert (now.sensitivity, now.pass_rate) == (then.sensitivity, pytest.approx(share_passed(worse)))
     assert now.pass_rate < then.pass_rate
     e, f = then.sensitivity.value, then.specificity.value
     assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
@@ -154,8 +152,7 @@ def test_calibration_corrects_other_runs_of_the_judge_with_a_wider_interval(cali
     same = judged_run()
     other = replace(same, run=replace(same.run, id="another"))
     here, there = (given(one, calibration).study(Calibration).parts[0].corrected for one in (same, other))
-    assert same.run.id == calibration.run
-    assert here.value == there.value
+    assert (same.run.id, here.value) == (calibration.run, there.value)
     assert here.high - here.low < there.high - there.low
     known = given(judged_run(judge_model="newer"), calibration)
     assert known.study(Calibration) is None
@@ -179,8 +176,7 @@ def test_merged_shards_keep_a_calibration_that_they_share(calibration):
     newer = given(judged_run(judge_model="newer"), calibration)
     assert newer.study(OldCalibration)
     whole = judged_run(judge_model="newer", tests=15)
-    assert merged(whole, [newer] * 2) == given(whole, calibration)
-    assert merged(whole, [newer, whole]) == whole
+    assert (merged(whole, [newer] * 2), merged(whole, [newer, whole])) == (given(whole, calibration), whole)
 
 
 TEST = {

@@ -136,8 +136,7 @@ def test_hostile_text_adds_no_tags_to_page_and_survives_on_sheet(text):
     assert page.tags == plain.tags
     (shown,) = json.loads(page.data)["items"]
     (row,) = labeled_runs.read_sheet(files[sheet.SHEET])
-    assert list(row) == list(sheet.COLUMNS)
-    assert row["item"] == shown["item"]
+    assert (list(row), row["item"]) == (list(sheet.COLUMNS), shown["item"])
     for control in ("\x1b", "\u202e", "\u200b", "\x00", "\r"):
         assert control not in row["criterion"] + row["conversation"] + page.data
 

@@ -143,8 +143,7 @@ def test_corrected_change_and_errors_match_a_calculation_by_hand():
     assert (result.differs, result.corrects) == (None, False)  # too few labels to tell
     assert Side(verdicts("pp", "ff", "pf")).noise == pytest.approx(3 / 2 * (1 + 1) / 36)
     result = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
-    assert result.corrected == -0.5
-    assert result.error == result.judge_error
+    assert (result.corrected, result.error) == (-0.5, result.judge_error)
 
 
 def test_correction_error_is_larger_if_labels_come_from_one_test():
