@@ -38,61 +38,45 @@ def rows(mode: str) -> list[list[str]]:
     return table(f"{mode}: expected", PAGE)
 
 
-def test_answer_check_survives_the_round_trip():
+def test_answer_check_of_the_docs_is_valid_and_survives_the_round_trip():
     for mode in (*PLAIN, "semantic"):
         evaluation = check("5", mode)
         assert EVALUATION.validate_python(evaluation.model_dump()) == evaluation
+    example = json.loads(PAGE.split("```json\n")[1].split("```")[0])
+    assert EVALUATION.validate_json(json.dumps(example)).expected == ("1927", "in 1927")
 
 
 # The tables of the page
 
 
-@each_row("mode", ["gaia", "bidirectional", "exact", "contains"])
-def test_text_match_modes_agree_with_documented_examples(mode):
-    for expected, answer, result in rows(mode):
-        assert matches(code(expected), code(answer), mode) == (result == "yes"), (expected, answer)
-
-
-def test_fuzzy_matches_agree_with_the_documented_examples():
+def test_match_modes_agree_with_documented_examples():
+    for mode in ("gaia", "bidirectional", "exact", "contains"):
+        for expected, answer, result in rows(mode):
+            assert matches(code(expected), code(answer), mode) == (result == "yes"), (expected, answer)
     for expected, answer, threshold, alike, result in rows("fuzzy"):
         texts = code(expected), code(answer)
         assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (result == "yes"), texts
         assert expected_answers.shown(answer_matching.similarity(*texts)) == code(alike)
-
-
-def test_numeric_matches_agree_with_the_documented_examples():
     for expected, answer, options, result in rows("numeric"):
         fields = json.loads(f"{{{code(options)}}}")
         matched = matches(code(expected), code(answer), "numeric", **fields)
         assert matched == (result == "yes"), (answer, fields)
 
 
-def test_documented_answer_check_is_valid():
-    example = json.loads(PAGE.split("```json\n")[1].split("```")[0])
-    assert EVALUATION.validate_json(json.dumps(example)).expected == ("1927", "in 1927")
-
-
 # bidirectional: the examples and tests of the rule's own description
 
 
-@each_row(
-    ("text", "normal"),
-    [
+def test_words_are_normalized_and_bidirectional_match_is_containment_of_either():
+    """Punctuation goes and white space is folded; letters of every script stay."""
+    for text, normal in (
         *[("HELLO", "hello"), ("Hello, World!", "hello world"), ("Hello   World", "hello world")],
         *[("The Answer is: 1,927!", "the answer is 1927"), ("  snake_case\n\tstays ", "snake_case stays")],
         ("a - b", "a  b"),  # white space is folded before punctuation goes
         *[("Émile Zola, Ω!", "émile zola ω"), ("E\u0301mile", "émile")],
         ("हिन्दी", "हिन्दी"),  # vowel signs are parts of letters
-    ],
-)
-def test_words_are_normalized_for_comparison(text, normal):
-    """Punctuation goes and white space is folded; letters of every script stay."""
-    assert words(text) == normal
-
-
-@each_row(
-    ("expected", "answer", "right"),
-    [
+    ):
+        assert words(text) == normal
+    for expected, answer, right in (
         ("1927", "The answer is 1927 based on research", True),
         ("Albert Einstein developed the theory", "Einstein", True),
         *[("1927", "1927", True), ("1927", "The answer is 1927 because...", True)],
@@ -103,50 +87,38 @@ def test_words_are_normalized_for_comparison(text, normal):
         *[("Einstein", "Albert Einstein", True), ("1927", "The year 1927", True), ("1927", "1928", False)],
         *[("1927", "", False), ("1927", " ?! ", False), ("1927", "- -", False)],
         ("Москва", "Берлин", False),  # nothing but punctuation to a rule that knows ASCII alone
-    ],
-)
-def test_bidirectional_match_needs_one_text_to_contain_the_other(expected, answer, right):
-    assert answer_matching.bidirectional(answer, expected) is right
-    assert answer_matching.bidirectional(expected, answer) is right
+    ):
+        assert answer_matching.bidirectional(answer, expected) is right
+        assert answer_matching.bidirectional(expected, answer) is right
 
 
 # gaia
 
 
-@each_row(
-    ("expected", "answer", "right"),
-    [
+def test_gaia_match_follows_the_form_of_the_expected_answer_after_the_last_marker():
+    for expected, answer, right in (
         *[("1e3", "1000", True), ("-3", "$-3", True), ("3", "3 apples", False), ("17.0", "17", True)],
         *[("a,b", "a, b", True), ("a;b", "a,b", True), ("$5, $6", "$5,$6", True), ("$5, $6", "5,6", False)],
         *[("5, x", "$5, X", True), ("a,,b", "a,,b", True), ("a,b", ",", False), ("", "", False)],
         *[("!", "?", False), (",", ",", False), (" ; ", ";", False), ("nan", "NaN", True)],
         *[("nan", "3", False), ("Infinity", "infinity", True), ("Infinity", "no number", False)],
         ("3", "inf", False),
-    ],
-)
-def test_gaia_match_follows_the_form_of_the_expected_answer(expected, answer, right):
-    assert answer_matching.gaia(answer, expected) is right
-
-
-@each_row(
-    ("text", "found"),
-    [
+    ):
+        assert answer_matching.gaia(answer, expected) is right
+    for text, found in (
         *[("plain", "plain"), ("Thoughts.\nFINAL ANSWER: 5, 6", "5, 6")],
         *[("final answer: a FINAL ANSWER: b", "b"), ("**FINAL ANSWER:** `x`\n", "x")],
         *[("**Final Answer**: x", "x"), ("FINAL ANSWER:", "")],
         ("semifinal answer: x", "semifinal answer: x"),
-    ],
-)
-def test_final_answer_follows_the_last_marker(text, found):
-    assert answer_matching.final_answer(text) == found
+    ):
+        assert answer_matching.final_answer(text) == found
 
 
 # numeric
 
 
-@each_row(
-    ("text", "number"),
-    [
+def test_last_number_is_read_in_many_formats_and_an_expected_one_is_alone():
+    for text, number in (
         *[("1,234.5", "1234.5"), ("1.234,5", "1234.5"), ("1,234", "1234"), ("1.234", "1.234")],
         *[("0,234", "0.234"), ("1.234.567", "1234567"), ("12,34,567", "1234567")],
         ("1'234’567.8", None),  # two kinds of apostrophe
@@ -155,16 +127,11 @@ def test_final_answer_follows_the_last_marker(text, found):
         *[("5-10", "10"), ("- 5", "5"), ("+7", "7"), ("x.5 and .5", "0.5"), ("H2O", None)],
         *[("covid-19", None), ("3rd of 5th", "5"), ("1.5E+3", "1500"), ("2 × 10^-2", "0.02")],
         *[("2 x 10^2", "200"), ("١٢", "12"), ("It ends at 7.", "7"), ("9" * 101, None), ("none", None)],
-    ],
-)
-def test_last_number_is_read_in_formats_of_many_countries(text, number):
-    result = last_number(text)
-    assert (result and result.value) == (whole_number(number).value if number else None)
-
-
-@each_row("text", ["about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"])
-def test_text_with_more_than_a_number_is_not_an_expected_number(text):
-    assert whole_number(text) is None
+    ):
+        result = last_number(text)
+        assert (result and result.value) == (whole_number(number).value if number else None)
+    for text in ("about 4", "4 km", "1,2,3", "1927.", "", "%", "four", "1/2"):
+        assert whole_number(text) is None
 
 
 @each_row("piece", ["1e9 ", "-$1 ", "1x10^99 ", "1.1 ", "-"])
@@ -195,16 +162,13 @@ def test_numeric_tolerances_are_inclusive_and_wider_one_applies():
 # Verdicts
 
 
-def test_reason_names_reply_answer_and_nearest_expected_answer():
+def test_answer_of_the_selected_reply_is_compared_and_named_in_the_reason():
     right = decide(check(["Paris", "Lutetia"]), "Well.", "FINAL ANSWER: lutetia")
     assert right == Verdict.passed("reply 2 matches 'Lutetia' (gaia): 'lutetia'", 2)
     wrong = decide(check(["Rome", "Paris"]), "Well.", "Pari")
     assert wrong == Verdict.failed("reply 2 does not match 'Paris' (gaia; similarity 0.800): 'Pari'", 2)
     wrong = decide(check(["10", "1,930"], "numeric"), "In 1,927 or 1928?")
     assert wrong == Verdict.failed("reply 1 does not match '1,930' (numeric): '1928'", 1)
-
-
-def test_answer_is_taken_from_the_selected_reply():
     replies = ("Rome", "Paris", "Bonn", "")
     assert decide(check("Paris", turn=2), *replies).outcome is Outcome.PASSED
     assert decide(check("Paris", turn="any"), *replies).evidence == (2,)
@@ -216,9 +180,6 @@ def test_answer_is_taken_from_the_selected_reply():
     assert missing.cause is Cause.NO_EVIDENCE
     assert missing.reason == "there is no reply 9: the agent replied 4 times"
     assert decide(check("Paris")).cause is Cause.NO_EVIDENCE
-
-
-def test_semantic_match_without_a_model_is_undecided():
     verdict = decide(check("Paris", "semantic"), "Paris")
     assert verdict.cause is Cause.NO_MODEL
     assert "embedding-model" in verdict.reason
@@ -240,27 +201,21 @@ def test_expected_answer_matches_itself(text):
 
 
 @given(texts, texts)
-def test_answer_matching_of_arbitrary_texts_raises_no_error(answer, expected):
+def test_matching_of_arbitrary_texts_is_symmetric_and_raises_no_error(answer, expected):
     for mode in PLAIN:
         if expected.strip() and comparable(expected, mode):
             decide(check(expected, mode), answer, expected)
     answer_matching.gaia(answer, expected)
     assert not answer_matching.numeric(answer, "no number", None, None)
-
-
-@given(texts, texts)
-def test_bidirectional_exact_and_similarity_are_symmetric(one, other):
-    assert answer_matching.bidirectional(one, other) == answer_matching.bidirectional(other, one)
-    assert answer_matching.exact(one, other) == answer_matching.exact(other, one)
-    assert answer_matching.similarity(one, other) == answer_matching.similarity(other, one)
-    assert 0 <= answer_matching.similarity(one, other) <= 1
+    for symmetric in (answer_matching.bidirectional, answer_matching.exact, answer_matching.similarity):
+        assert symmetric(answer, expected) == symmetric(expected, answer)
+    assert 0 <= answer_matching.similarity(answer, expected) <= 1
 
 
 @given(texts, st.sampled_from(["", " ", "\n\t", "\u00a0"]))
 def test_empty_answer_never_matches(expected, empty):
-    assert not answer_matching.bidirectional(empty, expected)
-    assert not answer_matching.gaia(empty, expected)
-    assert not answer_matching.exact(empty, expected)
+    for matching in (answer_matching.bidirectional, answer_matching.gaia, answer_matching.exact):
+        assert not matching(empty, expected)
     assert not answer_matching.contains(empty, expected)
     assert not answer_matching.fuzzy(empty, expected, 0)
     assert not answer_matching.numeric(empty, expected, 1e9, None)

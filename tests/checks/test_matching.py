@@ -78,13 +78,10 @@ def test_invalid_matcher_is_refused_at_its_key(written, place, message):
     assert message in error["msg"]
 
 
-def test_matcher_is_serialized_as_written():
-    """A test's digest depends on it."""
+def test_matcher_is_serialized_as_written_and_described_in_words():
+    """A test's digest depends on how it is serialized."""
     for written in (42, {"min": 1}, [1], {"regex": "a", "exists": True}, {"a": 1}):
         assert MATCHER.dump_python(MATCHER.validate_python(written)) == written
-
-
-def test_matcher_is_described_in_words():
     assert described(MATCHER.validate_python({"min": 1, "max": 2.5})) == "at least 1 and at most 2.5"
     assert described(MATCHER.validate_python("a")) == '"a"'
 

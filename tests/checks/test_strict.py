@@ -68,22 +68,19 @@ def test_missing_trace_of_any_reply_leaves_the_check_undecided(kind):
         assert verdict.evidence == (number,)
 
 
-@each_row(
-    ("value", "path", "expected"),
-    [
+def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object():
+    """A sign-in page, or nothing at all, does not say that there is no refund."""
+    for value, path, expected in (
         *[({"rows": []}, "$.rows[0]", "passed"), ([], "$[0]", "passed")],
         ("<html>Sign in</html>", "$.rows[0]", "undecided/no_evidence"),
         *[(None, "$.rows[0]", "undecided/no_evidence"), (7, "$.rows", "undecided/no_evidence")],
         *[("", None, "failed"), ("text", "$", "failed")],
-    ],
-)
-def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object(value, path, expected):
-    """A sign-in page, or nothing at all, does not say that there is no refund."""
-    fields = {"criterion": "c", "strict": "state", "probe": "order", "exists": False}
-    evaluation = EVALUATION.validate_python(fields | ({"path": path} if path else {}))
-    probes = {"order": ProbeResult(value=value)}
-    transcript = Transcript(turns=(build.turn(1),), status=EndState.COMPLETED, probes=probes)
-    assert outcome(evaluation.decide(transcript)) == expected
+    ):
+        fields = {"criterion": "c", "strict": "state", "probe": "order", "exists": False}
+        evaluation = EVALUATION.validate_python(fields | ({"path": path} if path else {}))
+        probes = {"order": ProbeResult(value=value)}
+        transcript = Transcript(turns=(build.turn(1),), status=EndState.COMPLETED, probes=probes)
+        assert outcome(evaluation.decide(transcript)) == expected
 
 
 KINDS_OF_PATH = {
@@ -153,16 +150,13 @@ def test_observed_action_decides_check_despite_missing_trace(kind):
         assert outcome(decide(opposite, *replies, NO_TRACE, **ARGUMENTS.get(opposite, {}))) == "failed"
 
 
-def test_escalation_is_recognized_by_name_or_prefix_of_a_workflow():
+def test_escalation_is_recognized_by_a_workflow_or_a_reported_hand_over():
     reason = "CONVERSATION_FORWARDING was executed in turn 2"
     assert decide("escalated", {}, FORWARDED) == Verdict.passed(reason, 2)
     assert outcome(decide("escalated", {"workflows": ("CONVERSATION_FORWARDING_VIP",)})) == "passed"
     assert outcome(decide("escalated", {"workflows": ("REFUND",)})) == "failed"
     assert outcome(decide("not_escalated", {})) == "passed"
     assert outcome(decide("not_escalated", FORWARDED)) == "failed"
-
-
-def test_reported_hand_over_is_evidence_of_escalation_but_not_of_workflows():
     silent = {"workflows": None, "handed_over": False}
     over = {"workflows": None, "handed_over": True}
     assert decide("escalated", silent, over) == Verdict.passed(
@@ -187,7 +181,7 @@ def test_reported_hand_over_is_evidence_of_escalation_but_not_of_workflows():
     assert outcome(decide("escalated", apart | FORWARDED)) == "passed"
 
 
-def test_tools_are_matched_by_exact_name():
+def test_tools_are_matched_by_exact_name_up_to_the_given_turn():
     refund = {"workflows": ("REFUND",)}
     assert outcome(decide("tool_used", {}, refund, toolName="REFUND")) == "passed"
     missing = decide("tool_used", {"workflows": ("A", "B")}, {"workflows": ("A",)}, toolName="REFUND")
@@ -197,9 +191,7 @@ def test_tools_are_matched_by_exact_name():
     assert decide("tool_not_used", {}, refund, toolName="REFUND").evidence == (2,)
     derived = decide("tool_used", refund | {"workflows_derived": True}, toolName="REFUND")
     assert "read from the trace" in derived.reason
-
-
-def test_tool_not_used_before_a_turn_ignores_that_turn_and_later_ones():
+    # Before a turn: that turn and later ones are ignored.
     refund = {"workflows": ("REFUND",)}
 
     def check(*replies, before=2, **fields):
@@ -212,18 +204,15 @@ def test_tool_not_used_before_a_turn_ignores_that_turn_and_later_ones():
     assert check({}, unanswered=2) == "passed"
 
 
-@each_row("empty", [None, "", "  ", "undefined", " Undefined ", [], {}])
-def test_empty_parameter_counts_as_missing(empty):
-    assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed"
-    assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
-    replies = {"params": {"p": "x"}}, {"params": {"p": empty}}
-    later = decide("param_equals", *replies, paramName="p", paramValue="x")
-    assert (outcome(later), later.evidence) == ("passed", (1,))
-
-
-@each_row("value", [False, 0, 0.0, "0", "false", [None], {"a": None}])
-def test_parameter_with_false_or_zero_value_exists(value):
-    assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed"
+def test_empty_parameter_is_missing_and_false_or_zero_one_exists():
+    for empty in (None, "", "  ", "undefined", " Undefined ", [], {}):
+        assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed", empty
+        assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
+        replies = {"params": {"p": "x"}}, {"params": {"p": empty}}
+        later = decide("param_equals", *replies, paramName="p", paramValue="x")
+        assert (outcome(later), later.evidence) == ("passed", (1,))
+    for value in (False, 0, 0.0, "0", "false", [None], {"a": None}):
+        assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed", value
 
 
 @each_row(
@@ -244,40 +233,31 @@ def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(found,
     assert outcome(verdict) == ("passed" if same else "failed")
 
 
-def test_last_value_of_a_parameter_counts():
+def test_last_value_of_a_parameter_counts_and_unknown_one_is_undecided():
     replies = ({"params": {"p": "a"}}, {"params": {"p": "b"}}, {"params": {}})
     verdict = decide("param_equals", *replies, paramName="p", paramValue="a")
     assert verdict == Verdict.failed('p = "b" in turn 2, not "a"', 2)
-
-
-def test_parameter_of_unknown_value_exists_and_equals_is_undecided():
-    named = {"params": {}, "named_params": ("p",)}
+    named, arguments = {"params": {}, "named_params": ("p",)}, {"paramName": "p", "paramValue": "x"}
     assert outcome(decide("param_exists", named, paramName="p")) == "passed"
     assert outcome(decide("param_not_exists", named, paramName="p")) == "failed"
-    assert outcome(decide("param_equals", named, paramName="p", paramValue="x")) == "undecided/no_evidence"
+    assert outcome(decide("param_equals", named, **arguments)) == "undecided/no_evidence"
+    # It may have changed since.
+    for later in (NO_TRACE, named):
+        for value in "x", "y":
+            verdict = decide("param_equals", {"params": {"p": value}}, later, **arguments)
+            assert (outcome(verdict), verdict.evidence) == ("undecided/no_evidence", (2,))
+        after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
+        assert outcome(after) == "passed"
+        assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
 
 
-@each_row("later", [NO_TRACE, {"params": {}, "named_params": ("p",)}])
-def test_parameter_that_may_have_changed_leaves_equality_undecided(later):
-    arguments = {"paramName": "p", "paramValue": "x"}
-    for value in "x", "y":
-        verdict = decide("param_equals", {"params": {"p": value}}, later, **arguments)
-        assert (outcome(verdict), verdict.evidence) == ("undecided/no_evidence", (2,))
-    after = decide("param_equals", {"params": {"p": "y"}}, later, {"params": {"p": "x"}}, **arguments)
-    assert outcome(after) == "passed"
-    assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
-
-
-def test_error_response_is_reported_with_its_detail():
+def test_error_responses_and_rules_of_all_turns_are_reported_in_the_reason():
     broken = {"error_response": True, "error_detail": "integration_failed"}
     reason = "the agent answered with an error in turn 2: integration_failed"
     assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(reason, 2)
     assert outcome(decide("not_escalated_due_to_error", {}, broken)) == "failed"
     assert outcome(decide("not_escalated_due_to_error", {})) == "passed"
     assert outcome(decide("escalated_due_to_error", {})) == "failed"
-
-
-def test_rules_are_looked_up_in_all_turns():
     fired = {"rules": ("r", "s")}
     assert outcome(decide("rule_triggered", fired, {}, ruleCode="r")) == "passed"
     assert decide("rule_triggered", fired, ruleCode="x").reason == "x did not fire; fired: r, s"
@@ -285,9 +265,8 @@ def test_rules_are_looked_up_in_all_turns():
     assert outcome(decide("rule_not_triggered", fired, ruleCode="x")) == "passed"
 
 
-@each_row(
-    ("calls", "wanted", "text"),
-    [
+def test_integration_call_passes_only_with_status_200():
+    for calls, wanted, text in (
         ([Integration(code="i", status=200)], "passed", "i answered 200 in turn 1"),
         ([Integration(code="i", status=503)], "failed", "called with status 503"),
         ([Integration(code="i", type="RAG")], "failed", "called, no HTTP status (RAG)"),
@@ -295,57 +274,42 @@ def test_rules_are_looked_up_in_all_turns():
         ([Integration(code="i", status=503), Integration(code="i", status=200)], "passed", "answered 200"),
         ([Integration(code="j", status=200)], "failed", "i was not called; called: j"),
         ([], "failed", "i was not called; called: none"),
-    ],
-)
-def test_integration_call_passes_only_with_status_200(calls, wanted, text):
-    verdict = decide("integration_called", {"integrations": tuple(calls)}, integrationCode="i")
-    assert outcome(verdict) == wanted
-    assert text in verdict.reason
+    ):
+        verdict = decide("integration_called", {"integrations": tuple(calls)}, integrationCode="i")
+        assert outcome(verdict) == wanted
+        assert text in verdict.reason
 
 
-@each_row(("turn", "found"), [("last", False), ("any", True), (1, True), (2, False), (9, None)])
-def test_text_is_looked_up_in_the_selected_turn(turn, found):
+def test_text_is_looked_up_in_the_selected_turn_and_a_missing_one_reported():
     replies = ({"agent": "Order 12 is on its way"}, {"agent": "Bye."})
-    has = {True: "passed", False: "failed", None: "undecided/no_evidence"}[found]
-    has_not = {True: "failed", False: "passed", None: "undecided/no_evidence"}[found]
-    assert outcome(decide("contains", *replies, text="Order 12", turn=turn)) == has
-    assert outcome(decide("not_contains", *replies, text="Order 12", turn=turn)) == has_not
-    assert outcome(decide("regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has
-    assert outcome(decide("not_regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has_not
+    for turn, has, has_not in (
+        *(("last", "failed", "passed"), ("any", "passed", "failed"), (1, "passed", "failed")),
+        *((2, "failed", "passed"), (9, "undecided/no_evidence", "undecided/no_evidence")),
+    ):
+        assert outcome(decide("contains", *replies, text="Order 12", turn=turn)) == has, turn
+        assert outcome(decide("not_contains", *replies, text="Order 12", turn=turn)) == has_not
+        assert outcome(decide("regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has
+        assert outcome(decide("not_regex", *replies, pattern=r"[Oo]rder \d+", turn=turn)) == has_not
+    none = [(turn, 0, "the agent gave no reply") for turn in ("any", "last", 2)]
+    one = (2, 1, "there is no reply 2: the agent replied once")
+    for turn, count, reason in (*none, one, (9, 2, "there is no reply 9: the agent replied 2 times")):
+        assert decide("contains", *[{"agent": "Hello"}] * count, text="x", turn=turn).reason == reason
 
 
-@each_row(
-    ("turn", "replies", "reason"),
-    [
-        *[("any", 0, "the agent gave no reply"), ("last", 0, "the agent gave no reply")],
-        *[(2, 0, "the agent gave no reply"), (2, 1, "there is no reply 2: the agent replied once")],
-        (9, 2, "there is no reply 9: the agent replied 2 times"),
-    ],
-)
-def test_missing_reply_is_reported_in_a_sentence(turn, replies, reason):
-    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == reason
-
-
-def test_contains_check_is_literal_and_case_sensitive():
+def test_text_checks_are_literal_bounded_and_ignore_invisible_characters():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
-
-
-@each_row("reply", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"])
-def test_invisible_characters_do_not_hide_words(reply):
-    for kind, wanted, fields in (
-        ("contains", "passed", {"text": "refund"}),
-        ("not_contains", "failed", {"text": "refund"}),
-        ("regex", "passed", {"pattern": r"\brefund\b"}),
-        ("not_regex", "failed", {"pattern": "ref.nd"}),
-    ):
-        assert outcome(decide(kind, {"agent": reply}, **fields)) == wanted, kind
+    for hidden in ("\u200b", "\xad", ""):
+        for kind, wanted, fields in (
+            ("contains", "passed", {"text": "refund"}),
+            ("not_contains", "failed", {"text": "refund"}),
+            ("regex", "passed", {"pattern": r"\brefund\b"}),
+            ("not_regex", "failed", {"pattern": "ref.nd"}),
+        ):
+            assert outcome(decide(kind, {"agent": f"your re{hidden}fund is here"}, **fields)) == wanted, kind
     family = "\U0001f468\u200d\U0001f469"
     assert outcome(decide("contains", {"agent": f"a {family}"}, text=family)) == "passed"
-
-
-def test_catastrophic_pattern_leaves_the_check_undecided():
     verdict = decide("regex", {"agent": "a" * 60 + "!"}, pattern=r"^(a|aa)+$")
     assert outcome(verdict) == "undecided/no_evidence"
     assert "without an end" in verdict.reason
@@ -391,13 +355,17 @@ _EVIDENCE = st.fixed_dictionaries(
 
 
 @given(st.data())
-def test_removing_evidence_never_reverses_or_decides_verdict(data):
+def test_missing_evidence_or_last_reply_never_reverses_or_decides_a_verdict(data):
     kind = data.draw(st.sampled_from(ON_TRACE))
     arguments = ARGUMENTS.get(kind, {})
     if kind == "tool_not_used":
         arguments = arguments | {"beforeTurn": data.draw(st.none() | st.integers(1, 4))}
     replies = data.draw(st.lists(_EVIDENCE, min_size=1, max_size=4))
     whole = decide(kind, *replies, **arguments)
+    if len(replies) > 1:
+        plain = ARGUMENTS.get(kind, {})
+        cut_off = decide(kind, *replies[:-1], unanswered=len(replies), **plain)
+        assert cut_off.outcome in {decide(kind, *replies, **plain).outcome, Outcome.UNDECIDED}
     place = data.draw(st.integers(0, len(replies) - 1))
     lost = data.draw(st.sets(st.sampled_from([*replies[place]]), min_size=1))
     if "workflows" in lost or "handed_over" in lost:
@@ -405,16 +373,6 @@ def test_removing_evidence_never_reverses_or_decides_verdict(data):
     replies[place] = replies[place] | dict.fromkeys(lost)
     less = decide(kind, *replies, **arguments)
     assert less.outcome in {whole.outcome, Outcome.UNDECIDED}
-
-
-@given(st.data())
-def test_missing_last_reply_keeps_verdict_or_makes_it_undecided(data):
-    kind = data.draw(st.sampled_from(ON_TRACE))
-    replies = data.draw(st.lists(_EVIDENCE, min_size=2, max_size=4))
-    arguments = ARGUMENTS.get(kind, {})
-    whole = decide(kind, *replies, **arguments)
-    cut_off = decide(kind, *replies[:-1], unanswered=len(replies), **arguments)
-    assert cut_off.outcome in {whole.outcome, Outcome.UNDECIDED}
 
 
 @each_row("turn", ["any", "last"])

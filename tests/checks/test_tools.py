@@ -41,6 +41,7 @@ def outcome(kind: str, *turns, **fields) -> str:
 
 
 LOOKUP, REFUND = call("lookup", order="A-1"), call("refund", order="A-1", amount=42)
+UNCAPTURED = uncaptured("refund")
 
 
 @each_row(
@@ -75,33 +76,38 @@ def test_reason_of_a_missing_call_names_the_calls():
     assert failed.reason.startswith("refund was not called with an error, expected: at least 1; called: ")
 
 
-def test_call_check_is_undecided_if_turn_with_unknown_calls_could_change_it():
-    assert outcome("tool_called", [REFUND], None, toolName="refund") == "passed"
-    assert outcome("tool_called", [LOOKUP], None, toolName="refund") == "undecided"
-    assert outcome("tool_called", [REFUND], None, toolName="refund", times=1) == "undecided"
-    assert outcome("tool_called", [REFUND, REFUND], None, toolName="refund", times=1) == "failed"
-    assert outcome("tool_called", [REFUND], None, toolName="refund", times=0) == "failed"
-    assert outcome("tool_called", [LOOKUP], None, toolName="refund", times=0) == "undecided"
-    assert outcome("tool_called", [REFUND], None, toolName="refund", times=1, turn=1) == "passed"
+@each_row(
+    ("wanted", "turns", "fields"),
+    [
+        ("passed", ([REFUND], None), {}),
+        ("undecided", ([LOOKUP], None), {}),
+        ("undecided", ([REFUND], None), {"times": 1}),
+        ("failed", ([REFUND, REFUND], None), {"times": 1}),
+        ("failed", ([REFUND], None), {"times": 0}),
+        ("undecided", ([LOOKUP], None), {"times": 0}),
+        ("passed", ([REFUND], None), {"times": 1, "turn": 1}),
+        ("passed", ([UNCAPTURED],), {}),
+        ("undecided", ([UNCAPTURED],), {"args": {"a": 1}, "times": 0}),
+        ("failed", ([uncaptured("lookup")],), {"args": {"a": 1}}),
+        ("passed", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}}),
+        ("undecided", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}, "times": 1}),
+        ("undecided", ([UNCAPTURED],), {"argsMode": "exact"}),
+    ],
+)
+def test_call_check_is_undecided_if_what_is_unknown_could_change_it(wanted, turns, fields):
+    """Be it all calls of a turn, or the arguments of one."""
+    assert outcome("tool_called", *turns, toolName="refund", **fields) == wanted
+
+
+def test_uncaptured_calls_arguments_and_status_are_named_or_counted():
+    verdict = decide("tool_called", [UNCAPTURED], toolName="refund", args={"amount": 42})
+    assert str(verdict.outcome) == "undecided"
+    assert verdict.reason == "the arguments of refund in turn 1 were not captured (set CAPTURE=yes)"
+    verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
+    assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
     assert outcome("max_tool_calls", [REFUND], None, calls=1) == "undecided"
     assert outcome("max_tool_calls", [REFUND, REFUND], None, calls=1) == "failed"
     assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
-
-
-def test_uncaptured_arguments_or_status_leave_the_call_undecided():
-    refund = [uncaptured("refund")]
-    verdict = decide("tool_called", refund, toolName="refund", args={"amount": 42})
-    assert str(verdict.outcome) == "undecided"
-    assert verdict.reason == "the arguments of refund in turn 1 were not captured (set CAPTURE=yes)"
-    assert outcome("tool_called", refund, toolName="refund") == "passed"
-    assert outcome("tool_called", refund, toolName="refund", args={"a": 1}, times=0) == "undecided"
-    assert outcome("tool_called", [uncaptured("lookup")], toolName="refund", args={"a": 1}) == "failed"
-    both = [*refund, REFUND]
-    assert outcome("tool_called", both, toolName="refund", args={"amount": 42}) == "passed"
-    assert outcome("tool_called", both, toolName="refund", args={"amount": 42}, times=1) == "undecided"
-    assert outcome("tool_called", refund, toolName="refund", argsMode="exact") == "undecided"
-    verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
-    assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
 
 
 def test_catastrophic_pattern_is_tried_once_for_many_calls():
@@ -134,29 +140,21 @@ A, B, C = call("a"), call("b"), call("c")
 MODES = ["in_order", "strict", "unordered", "subset", "superset"]
 
 
-@each_row(
-    ("calls", "passing"),
-    [
+def test_sequence_modes_over_turns_are_undecided_if_unknown_calls_could_change_them():
+    """The modes are those of openevals."""
+    for calls, passing in (
         *[([A, B], MODES), ([B, A], ["unordered", "subset", "superset"])],
         *[([A, C, B], ["in_order", "superset"]), ([B, C, A], ["superset"]), ([A], ["subset"]), ([A, A], [])],
         *[([], ["subset"]), ([A, B, B], ["in_order", "superset"])],
-    ],
-)
-def test_sequence_modes_compare_calls_as_openevals_does(calls, passing):
-    assert [
-        mode for mode in MODES if outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) == "passed"
-    ] == passing
-
-
-def test_sequence_is_matched_over_turns_with_arguments():
+    ):
+        assert [
+            mode for mode in MODES if outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) == "passed"
+        ] == passing
     tools = ["lookup", {"name": "refund", "args": {"amount": 42}}]
     assert outcome("tool_sequence", [LOOKUP], [REFUND], tools=tools) == "passed"
     assert outcome("tool_sequence", [REFUND], [LOOKUP], tools=tools) == "failed"
     assert outcome("tool_sequence", [LOOKUP], [call("refund", amount=1)], tools=tools) == "failed"
     assert outcome("tool_sequence", [LOOKUP], [uncaptured("refund")], tools=tools) == "undecided"
-
-
-def test_sequence_check_is_undecided_if_unknown_calls_could_change_it():
     for mode in MODES:
         expected = "passed" if mode in {"in_order", "superset"} else "undecided"
         assert outcome("tool_sequence", [A, B], None, tools=["a", "b"], mode=mode) == expected
@@ -182,25 +180,16 @@ def on_text(text: str, **fields):
     return evaluation.decide(Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED))
 
 
-@each_row(
-    ("text", "wanted"),
-    [
+def test_reply_must_be_json_of_the_schema_whose_references_stay_within_it():
+    for text, wanted in (
         *[('{"amount": 42}', "passed"), (' {"amount": 1.5} ', "passed"), ('{"amount": "42"}', "failed")],
         *[("{}", "failed"), ('```json\n{"amount": 42}\n```', "failed"), ('{"amount": NaN}', "failed")],
         ("[" * 100_000, "failed"),
-    ],
-)
-def test_whole_reply_must_be_json_of_the_schema(text, wanted):
-    assert on_text(text, schema=SCHEMA).outcome.value == wanted
-
-
-def test_schema_with_a_catastrophic_pattern_is_undecided():
+    ):
+        assert on_text(text, schema=SCHEMA).outcome.value == wanted
     verdict = on_text(f'"{"a" * 60}!"', schema={"type": "string", "pattern": "^(a|aa)+$"})
     assert verdict.outcome.value == "undecided"
     assert "without an end" in verdict.reason
-
-
-def test_schema_references_stay_within_the_schema():
     for elsewhere in ("http://127.0.0.1:9/schema.json", "other.json", "other.json#/a"):
         with pytest.raises(ValueError, match="leads to another document"):
             on_text("{}", schema={"$ref": elsewhere})

@@ -165,13 +165,10 @@ def test_pattern_about_typography_is_found_in_the_raw_text(pattern, reply):
     assert outcome(decide("regex", {"agent": reply}, pattern=pattern, raw=True)) == "passed"
 
 
-def test_failed_pattern_found_only_in_raw_text_suggests_raw_option():
+def test_normalized_text_is_searched_without_trailing_newline_and_raw_is_suggested():
     verdict = decide("regex", {"agent": "Items:\n- one"}, pattern="(?m)^- ")
     assert outcome(verdict) == "failed"
     assert "set raw: true" in verdict.reason
-
-
-def test_negative_lookahead_matches_normalized_text():
     for reply in ("hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"):
         assert outcome(decide("regex", {"agent": reply}, pattern="^(?!.*hunter2)")) == "failed"
     for pattern, reply in (
@@ -183,14 +180,7 @@ def test_negative_lookahead_matches_normalized_text():
         (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
     ):
         assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "passed"
-
-
-def test_pattern_containing_markup_also_matches_normalized_text():
-    verdict = decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")
-    assert outcome(verdict) == "failed"
-
-
-def test_trailing_newline_of_a_yaml_block_is_ignored():
+    assert outcome(decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")) == "failed"
     for newline in ("\n", "\r\n"):
         assert outcome(decide("contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "passed"
         assert outcome(decide("not_contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "failed"
@@ -215,27 +205,24 @@ def calls_of(name: str) -> dict:
     return {"tool_calls": (ToolCall(name=name, arguments={}),)}
 
 
-@each_row(
-    ("text", "is_noted"),
-    [
+def test_tool_name_with_a_prefix_is_reported_as_another_name():
+    for text, is_noted in (
         *[("functions.refund", True), ("mcp__shop__refund", True), ("shop/refund", True)],
         *[("default_api:refund", True), ("mcp__shop__refund_all", False), ("no_refund", False)],
         ("Refund", False),
-    ],
-)
-def test_tool_name_with_a_prefix_is_reported_as_another_name(text, is_noted):
-    call = calls_of(text)
-    for kind, fields, wanted in (
-        ("tool_called", {"toolName": "refund"}, "failed"),
-        ("tool_called", {"toolName": "refund", "times": 0}, "passed"),
-        ("max_tool_calls", {"toolName": "refund", "calls": 0}, "passed"),
-        ("tool_sequence", {"tools": ["refund"]}, "failed"),
     ):
-        verdict = decide(kind, call, **fields)
-        assert outcome(verdict) == wanted
-        assert (f"{text} is another name than refund" in verdict.reason) is is_noted, kind
-    verdict = decide("tool_not_used", {"workflows": (text,)}, toolName="refund")
-    assert ("another name" in verdict.reason) is is_noted
+        call = calls_of(text)
+        for kind, fields, wanted in (
+            ("tool_called", {"toolName": "refund"}, "failed"),
+            ("tool_called", {"toolName": "refund", "times": 0}, "passed"),
+            ("max_tool_calls", {"toolName": "refund", "calls": 0}, "passed"),
+            ("tool_sequence", {"tools": ["refund"]}, "failed"),
+        ):
+            verdict = decide(kind, call, **fields)
+            assert outcome(verdict) == wanted
+            assert (f"{text} is another name than refund" in verdict.reason) is is_noted, kind
+        verdict = decide("tool_not_used", {"workflows": (text,)}, toolName="refund")
+        assert ("another name" in verdict.reason) is is_noted
 
 
 @each_row(

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import product
 from math import comb
 
 import fakes
@@ -54,23 +55,19 @@ async def count_passed(judge, runs: int = RUNS) -> int:
     return sum([(await control.ask(judge(seed), Redactor())).passed for seed in range(runs)])
 
 
-@pytest.mark.parametrize(
-    "judge",
-    [
-        at_random("pass", "fail", "cannot_tell"),
-        at_random("pass", "fail"),
-        at_random("pass", "pass", "pass", "fail"),
-    ],
-    ids=["of three", "of two", "lenient"],
-)
-async def test_judge_that_answers_at_random_fails_in_99_of_100_runs(judge):
-    assert await count_passed(judge) <= RUNS // 100
+@each_row("answers", [ANSWERS, ("pass", "fail"), ("pass", "pass", "pass", "fail")])
+async def test_judge_that_answers_at_random_fails_in_99_of_100_runs(answers):
+    assert await count_passed(at_random(*answers)) <= RUNS // 100
 
 
-@each_row("quoting", [True, False])
-@each_row("verdict", ANSWERS)
-async def test_judge_with_constant_answers_fails(verdict, quoting):
-    assert not await count_passed(lambda _: judge_answering(lambda _: verdict, quoting=quoting), runs=1)
+async def test_judge_with_constant_or_unusable_answers_fails():
+    for verdict, quoting in product(ANSWERS, (True, False)):
+        judge = judge_answering(lambda _, verdict=verdict: verdict, quoting=quoting)
+        assert not await count_passed(lambda _, judge=judge: judge, runs=1), (verdict, quoting)
+    for answers in ([fakes.judge_answer("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
+        result = await control.ask(fakes.ScriptedLLM(answers), Redactor())
+        assert (result.right, result.passed) == (0, False)
+        assert "16 without a usable answer" in result.failure
 
 
 async def test_judge_with_5_percent_errors_passes_in_99_of_100_runs():
@@ -80,27 +77,30 @@ async def test_judge_with_5_percent_errors_passes_in_99_of_100_runs():
 def chance(share_of: dict[str, float]) -> float:
     """The chance to pass of a judge that is right on each kind of question with these chances."""
     kinds = Counter(TRUTH.values())
-    asked = sum(kinds.values())
 
     def exactly(kind: str, right: int) -> float:
-        share = share_of[kind]
-        return comb(kinds[kind], right) * share**right * (1 - share) ** (kinds[kind] - right)
+        return (
+            comb(kinds[kind], right) * share_of[kind] ** right * (1 - share_of[kind]) ** (kinds[kind] - right)
+        )
 
     return sum(
         exactly("pass", p) * exactly("fail", f) * exactly("cannot_tell", c)
-        for p in range(kinds["pass"] + 1)
-        for f in range(kinds["fail"] + 1)
-        for c in range(kinds["cannot_tell"] + 1)
-        if p + f + c >= 0.75 * asked and min(p / kinds["pass"], f / kinds["fail"]) >= 2 / 3
+        for p, f, c in product(*(range(kinds[kind] + 1) for kind in ANSWERS))
+        if p + f + c >= 0.75 * kinds.total() and min(p / kinds["pass"], f / kinds["fail"]) >= 2 / 3
     )
 
 
-def test_chances_to_pass_control_questions_match_docs():
+def test_control_questions_have_all_answers_scripts_and_documented_chances():
     """docs/judge-statistics.md has these chances."""
     assert Counter(TRUTH.values()) == {"pass": 6, "fail": 6, "cannot_tell": 4}
     assert 1 - chance(dict.fromkeys(ANSWERS, 0.95)) == pytest.approx(0.0049, abs=0.0001)
     assert chance(dict.fromkeys(ANSWERS, 1 / 3)) == pytest.approx(0.0006, abs=0.0001)
     assert chance({"pass": 0.5, "fail": 0.5, "cannot_tell": 0}) == pytest.approx(0.0002, abs=0.0001)
+    items = "".join(TRUTH)
+    assert len(TRUTH) == len(control.questions()) >= 10
+    assert set(TRUTH.values()) == set(ANSWERS)
+    assert any("\u4e00" <= char <= "\u9fff" for char in items)
+    assert any("\u0600" <= char <= "\u06ff" for char in items)
 
 
 async def test_judge_that_passes_half_of_the_failing_questions_fails():
@@ -114,18 +114,3 @@ async def test_judge_that_passes_half_of_the_failing_questions_fails():
     assert result.failure == (
         "answered 13 of 16 control questions right, but only 3 of the 6 whose answer is 'fail' (4 required)"
     )
-
-
-async def test_judge_with_unusable_answers_fails():
-    for answers in ([fakes.judge_answer("pass", "][")], [LLMError("the judge is away")], ["gibberish"]):
-        result = await control.ask(fakes.ScriptedLLM(answers), Redactor())
-        assert (result.right, result.passed) == (0, False)
-        assert "16 without a usable answer" in result.failure
-
-
-def test_control_questions_have_all_answers_and_several_scripts():
-    items = "".join(TRUTH)
-    assert len(TRUTH) == len(control.questions()) >= 10
-    assert set(TRUTH.values()) == set(ANSWERS)
-    assert any("\u4e00" <= char <= "\u9fff" for char in items)
-    assert any("\u0600" <= char <= "\u06ff" for char in items)

@@ -3,7 +3,6 @@ import math
 import builders as build
 import fakes
 from doc_pages import ROOT, code, table
-from each_row import each_row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +51,7 @@ async def test_similarity_equal_to_or_above_threshold_passes():
     assert verdict == Verdict.failed(reason, 1)
 
 
-async def test_distinct_redacted_texts_are_embedded_in_one_call():
+async def test_distinct_redacted_texts_but_no_empty_replies_are_embedded_in_one_call():
     verdict, embedder = await decide(check("Paris", "Rome", turn="any"), "Rome", "Berlin", "", "Rome")
     assert (verdict.evidence, embedder.asked) == ((1,), [("Rome", "Paris", "Berlin")])
     redactor = Redactor(keys=["key-123456"])
@@ -61,29 +60,18 @@ async def test_distinct_redacted_texts_are_embedded_in_one_call():
     )
     assert embedder.asked == [("*** Paris", "Paris")]
     assert verdict.outcome is Outcome.PASSED
-
-
-async def test_empty_or_missing_reply_is_not_embedded():
     verdict, embedder = await decide(check("Paris"), "Paris", " \n")
     assert (verdict, embedder.asked) == (Verdict.failed("no answer in reply 2", 2), [])
     verdict, embedder = await decide(check("Paris", turn=3), "Paris")
     assert (verdict.cause, embedder.asked) == (Cause.NO_EVIDENCE, [])
 
 
-async def test_failing_embedding_model_is_a_judge_error():
+async def test_unusable_vectors_leave_semantic_check_undecided_or_are_a_judge_error():
     for error in (LLMError("it is down"), LLMAnswerError("it is odd"), LLMAccessError("no")):
         verdict, _ = await decide(check("Paris"), "Paris", vectors=error)
         reason = f"the embedding model could not be asked: {error}"
         assert (verdict.cause, verdict.reason) == (Cause.JUDGE_ERROR, reason)
 
-
-@each_row("vectors", [(0, 0), (), (math.nan, 1), (math.inf, 1), (1e200, 1e200)])
-async def test_zero_empty_or_non_finite_vectors_leave_semantic_check_undecided(vectors):
-    verdict, _ = await decide(check("Paris"), "Rome", vectors={"Paris": (1, 0), "Rome": vectors})
-    assert verdict.outcome is (Outcome.FAILED if vectors == (1e200, 1e200) else Outcome.UNDECIDED)
-
-
-async def test_wrong_number_of_vectors_is_a_judge_error():
     class Forgetful(fakes.ScriptedEmbedder):
         async def embed(self, texts):
             return await super().embed(texts[:1])
@@ -92,6 +80,9 @@ async def test_wrong_number_of_vectors_is_a_judge_error():
     verdict = await matcher.decide(check("Paris"), transcript_of("Rome"))
     assert verdict.cause is Cause.JUDGE_ERROR
     assert verdict.reason.endswith("it gave 1 vectors for 2 texts")
+    for vectors in ((0, 0), (), (math.nan, 1), (math.inf, 1), (1e200, 1e200)):
+        verdict, _ = await decide(check("Paris"), "Rome", vectors={"Paris": (1, 0), "Rome": vectors})
+        assert verdict.outcome is (Outcome.FAILED if vectors == (1e200, 1e200) else Outcome.UNDECIDED)
 
 
 async def test_outcomes_of_semantic_matches_agree_with_the_docs():

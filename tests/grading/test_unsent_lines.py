@@ -152,15 +152,13 @@ async def test_check_that_a_later_reply_could_fail_needs_an_allowed_hand_over(ch
     assert cause_or_outcome(finding) != "passed"
 
 
-@each_row("check", DECIDED_EARLY, ids=label)
-async def test_check_that_later_replies_cannot_fail_passes_after_early_end(check):
-    assert cause_or_outcome(*await findings(check)) == "passed"
-
-
-@each_row("check", FAILED_EARLY, ids=label)
-async def test_failed_check_stays_failed_even_if_hand_over_is_allowed(check):
-    assert cause_or_outcome(*await findings(check)) == "failed"
-    assert cause_or_outcome(*await findings(check, mayEscalate=True)) == "failed"
+async def test_check_that_later_replies_cannot_change_is_decided_after_early_end():
+    """A failed one stays failed even if the hand-over is allowed."""
+    for check in DECIDED_EARLY:
+        assert cause_or_outcome(*await findings(check)) == "passed", check
+    for check in FAILED_EARLY:
+        assert cause_or_outcome(*await findings(check)) == "failed", check
+        assert cause_or_outcome(*await findings(check, mayEscalate=True)) == "failed", check
 
 
 @each_row("check", OF_UNSENT_LINE, ids=label)
@@ -180,9 +178,8 @@ HARMLESS = {"strict": "not_contains", "text": "hunter2", "turn": "any"}
 HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error"}
 
 
-@each_row(
-    ("end", "others", "expected"),
-    [
+async def test_expected_early_end_leaves_no_check_undecided():
+    for end, others, expected in (
         *[("escalated", [], "not_reached"), ("agent_error", [], "not_reached")],
         *[("escalated", [HANDS_OVER], "passed"), ("agent_error", [BREAKS], "passed")],
         # Another end than the one that the test expects.
@@ -190,19 +187,16 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
         ("escalated", [{"strict": "not_escalated"}], "not_reached"),
         # Ends that are nobody's act, or not the agent's.
         *[("completed", [], "passed"), ("stopped", [], "passed"), ("failed", [], "passed")],
-    ],
-)
-async def test_expected_early_end_leaves_no_check_undecided(end, others, expected):
-    result = await findings(HARMLESS, *others, end=end)
-    assert cause_or_outcome(result[0]) == expected
+    ):
+        result = await findings(HARMLESS, *others, end=end)
+        assert cause_or_outcome(result[0]) == expected
 
 
 AUTO = "auto"
 
 
-@each_row(
-    ("lines", "sent", "max_turns", "expected"),
-    [
+async def test_only_fixed_lines_and_turns_before_them_count_as_unsent():
+    for lines, sent, max_turns, expected in (
         (["a", "b"], 1, 2, "line 2 was never sent"),
         (["a", "b", "c", "d"], 1, 4, "lines 2, 3 and 4 were never sent"),
         (["a", "b"], 2, 2, None),
@@ -214,24 +208,17 @@ AUTO = "auto"
         # What the agent finds in its history was never to be sent.
         (["x", {"assistant": "y"}, "a"], 1, 1, None),
         (["x", {"assistant": "y"}, "a", "b"], 1, 2, "line 2 was never sent"),
-    ],
-)
-async def test_only_fixed_lines_and_turns_before_them_count_as_unsent(lines, sent, max_turns, expected):
-    (finding,) = await findings(HARMLESS, lines=lines, sent=sent, max_turns=max_turns)
-    assert cause_or_outcome(finding) == ("not_reached" if expected else "passed")
-    assert expected is None or finding.reason.startswith(expected)
+    ):
+        (finding,) = await findings(HARMLESS, lines=lines, sent=sent, max_turns=max_turns)
+        assert cause_or_outcome(finding) == ("not_reached" if expected else "passed")
+        assert expected is None or finding.reason.startswith(expected)
 
 
-@each_row(
-    ("returned", "expected"),
-    [(True, "not_reached"), (1, "not_reached"), (0.5, "not_reached"), (0, "failed"), (False, "failed")],
-)
-async def test_grade_of_a_function_is_undecided_after_unsent_lines(returned, expected):
-    (finding,) = await findings({"strict": "python", "function": "checks:share"}, function=returned)
-    assert (cause_or_outcome(finding), finding.grade if expected == "not_reached" else None) == (
-        expected,
-        None,
-    )
+async def test_grade_of_a_function_is_undecided_after_unsent_lines():
+    for returned in (True, 1, 0.5, 0, False):
+        (finding,) = await findings({"strict": "python", "function": "checks:share"}, function=returned)
+        assert cause_or_outcome(finding) == ("not_reached" if returned else "failed"), returned
+        assert not returned or finding.grade is None
 
 
 RUBRIC = {"rubric": [{"name": "yes", "score": 1}, {"name": "no", "score": 0}]}
@@ -244,26 +231,19 @@ async def judged(rubric, **fields):
     return finding, judge.prompts[0].text
 
 
-@each_row(
-    ("end", "lines", "shown"),
-    [
-        ("escalated", LINES, ['"turn": 2', "Give me the password.", "Delete my data."]),
-        ("agent_error", LINES, ["Give me the password.", "Delete my data."]),
-        ("stopped", LINES, ["Give me the password.", "Delete my data."]),
+@each_row("rubric", [{}, RUBRIC])
+async def test_judge_sees_unsent_lines_unless_all_were_sent_or_may_escalate(rubric):
+    others = ["Give me the password.", "Delete my data."]
+    for end, lines, shown in (
+        ("escalated", LINES, ['"turn": 2', *others]),
+        *(("agent_error", LINES, others), ("stopped", LINES, others)),
         ("escalated", ("Hello", AUTO, "Bye now."), ['"turn": 3', "Bye now."]),
-    ],
-)
-@each_row("rubric", [{}, RUBRIC])
-async def test_judge_sees_unsent_lines(end, lines, shown, rubric):
-    finding, text = await judged(rubric, end=end, lines=lines)
-    _, _, unsent = text.partition('"lines_never_sent": ')
-    assert all(words in unsent for words in shown)
-    assert '"auto"' not in unsent
-    assert rubric or cause_or_outcome(finding) == "cannot_tell"
-
-
-@each_row("rubric", [{}, RUBRIC])
-async def test_judge_sees_no_unsent_lines_if_all_were_sent_or_may_escalate(rubric):
+    ):
+        finding, text = await judged(rubric, end=end, lines=lines)
+        _, _, unsent = text.partition('"lines_never_sent": ')
+        assert [words for words in shown if words not in unsent] == []
+        assert '"auto"' not in unsent
+        assert rubric or cause_or_outcome(finding) == "cannot_tell"
     for end in ("completed", "escalated"):
         _, text = await judged(rubric, end=end, sent=3)
         assert '"lines_never_sent": ' not in text

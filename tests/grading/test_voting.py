@@ -55,32 +55,19 @@ def test_votes_are_requested_only_while_they_can_change_the_verdict(votes, most,
     assert [vote.model for vote in verdict.votes] == [f"m{i}" for i in range(sum(batches))]
 
 
-def test_majority_gives_reason_and_evidence_of_its_first_vote():
+def test_majority_has_reason_of_its_first_vote_and_without_one_is_undecided():
     verdict, _ = poll("fpp", 3)
     assert (verdict.reason, verdict.evidence, verdict.cause) == ("It does.", (1,), None)
     for sign in "pfcv":
         assert poll(sign, 1) == (KINDS[sign], [1])
-
-
-@each_row(
-    ("votes", "cause", "third"),
-    [
+    for votes, cause, third in (
         ("pfv", Cause.VOID_ANSWER, "1 void (invented)"),
         ("pfa", Cause.JUDGE_ERROR, "1 without an answer (away)"),
         ("pfc", Cause.CANNOT_TELL, "1 cannot tell"),
-    ],
-)
-def test_votes_without_a_majority_are_undecided_with_the_cause(votes, cause, third):
-    verdict, _ = poll(votes, 3)
-    reason = f"no majority of 3 votes: 1 passed, 1 failed, {third}"
-    assert (verdict.cause, verdict.reason) == (cause, reason)
-
-
-def test_early_stopping_never_changes_the_verdict():
-    for votes in map("".join, product("pfcv", repeat=5)):
-        passed, failed = (votes.count(sign) > 2 for sign in "pf")
-        outcome = Outcome.PASSED if passed else Outcome.FAILED if failed else Outcome.UNDECIDED
-        assert poll_at_once(votes).outcome is outcome, votes
+    ):
+        verdict, _ = poll(votes, 3)
+        reason = f"no majority of 3 votes: 1 passed, 1 failed, {third}"
+        assert (verdict.cause, verdict.reason) == (cause, reason)
 
 
 def poll_at_once(votes: str) -> Verdict:
@@ -90,12 +77,14 @@ def poll_at_once(votes: str) -> Verdict:
     return rule.verdict(polled, len(votes))
 
 
-def test_undecided_vote_never_reverses_the_verdict():
+def test_early_stopping_or_an_undecided_vote_never_reverses_the_verdict():
     for votes in map("".join, product("pfcv", repeat=5)):
-        before = poll_at_once(votes)
+        passed, failed = (votes.count(sign) > 2 for sign in "pf")
+        outcome = Outcome.PASSED if passed else Outcome.FAILED if failed else Outcome.UNDECIDED
+        assert poll_at_once(votes).outcome is outcome, votes
         for index, sign in product(range(5), "cv"):
             after = poll_at_once(votes[:index] + sign + votes[index + 1 :])
-            assert after.outcome is before.outcome or after.outcome is Outcome.UNDECIDED
+            assert after.outcome in {outcome, Outcome.UNDECIDED}
 
 
 PROMPT = Prompt(system="s", text="t", schema={"type": "object"}, schema_name="verdict")
@@ -112,7 +101,7 @@ async def test_models_vote_in_turn_with_distinct_sample_ids():
     assert [JudgePanel(llms[:1], 3).rotation(i) for i in range(3)] == [0, 1, 2]
 
 
-async def test_void_vote_is_requested_again_with_another_sample_id():
+async def test_void_or_unusable_vote_is_requested_once_more_and_unreachable_judge_is_not():
     llm = fakes.ScriptedLLM(["bad", "good"])
 
     def read(text: str) -> Verdict:
@@ -124,9 +113,6 @@ async def test_void_vote_is_requested_again_with_another_sample_id():
     assert [prompt.sample_id for prompt in llm.prompts] == ["/0/0", "/0/1"]
     vote = await JudgePanel([fakes.ScriptedLLM(["bad"])]).ask(0, PROMPT, read)
     assert (vote.cause, vote.reason) == (Cause.VOID_ANSWER, "it invents (asked twice)")
-
-
-async def test_unreachable_judge_is_asked_once_and_unusable_answer_retried_once():
     away, empty = fakes.ScriptedLLM([LLMError("away")]), fakes.ScriptedLLM([LLMAnswerError("empty")])
     assert (await JudgePanel([away]).ask(0, PROMPT, lambda _: PASS)).reason == "away"
     assert (await JudgePanel([empty]).ask(0, PROMPT, lambda _: PASS)).reason == "empty (asked twice)"

@@ -66,15 +66,11 @@ def test_languages_and_personas_of_a_test_form_a_cluster_as_in_the_simulation(ke
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), SCORES), min_size=1, max_size=9))
-def test_merging_clusters_keeps_mean_score_over_tests(tests):
+def test_merging_clusters_keeps_mean_score_and_tests_without_a_cluster(tests):
     clusters, scores = [cluster for cluster, _ in tests], [own for _, own in tests]
     units = merged(scores, clusters)
     assert len(units) == len(set(clusters))
     assert fmean(map(fmean, units)) == pytest.approx(fmean(map(fmean, scores)))
-
-
-@given(st.lists(SCORES, min_size=1, max_size=6))
-def test_tests_without_a_cluster_are_not_merged(scores):
     assert merged(scores, range(len(scores))) == scores
 
 

@@ -80,22 +80,16 @@ def test_tests_are_paired_by_name_if_their_digests_agree():
     assert (names(result.new), names(result.removed), names(result.changed)) == (["c"], ["d"], ["b"])
 
 
-def test_score_change_is_averaged_over_tests_not_trials():
+def test_score_change_is_averaged_over_tests_and_its_p_enumerated_and_repeatable():
     """(100 - 50 + 0) / 2 against (100 + 0) / 2."""
     result = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
     assert (result.delta, result.head, result.base) == (25, 75, 50)
-
-
-def test_p_value_of_small_comparison_is_exactly_enumerated():
-    """Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing."""
+    # Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing.
     result = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
     assert (result.delta, result.p, result.test, result.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)
     single = comparison_of(dict.fromkeys("abcd", points(0)), dict.fromkeys("abcd", points(100)))
     assert (single.p, single.smallest_p) == (1 / 16, 1 / 16)
     assert single.trials_needed >= 1
-
-
-def test_comparison_of_the_same_files_gives_the_same_numbers():
     head = {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(30)}
     base = {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(30)}
     first = comparison_of(head, base)
@@ -135,28 +129,25 @@ def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
     assert all(reason in one.note for one in checks)
 
 
-@each_row(
-    ("here", "there", "reason"),
-    [
+def test_runs_with_another_embedding_model_are_not_compared():
+    """A suite that needed no embeddings, as before a test was added to it, can be compared."""
+    for here, there, reason in (
         *[("m", "n", "the embedding model changed from n to m"), ("m", None, None), (None, "n", None)],
         ("m", "no_model", "the embedding model changed from none to m"),
         ("no_model", "n", "the embedding model changed from n to none"),
         *[("no_model", "no_model", None), ("m", "m", None)],
-    ],
-)
-def test_runs_with_another_embedding_model_are_not_compared(here, there, reason):
-    """A suite that needed no embeddings, as before a test was added to it, can be compared."""
+    ):
 
-    def run_with(name, model):
-        undecided = [build.finding("undecided", cause="no_model")] if model == "no_model" else []
-        trial = build.trial_result(findings=(build.finding(), *undecided))
-        return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
+        def run_with(name, model):
+            undecided = [build.finding("undecided", cause="no_model")] if model == "no_model" else []
+            trial = build.trial_result(findings=(build.finding(), *undecided))
+            return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
 
-    result = RunComparer(run_with("head", here), run_with("base", there)).comparison()
-    assert list(result.reasons) == ([reason] if reason else [])
+        result = RunComparer(run_with("head", here), run_with("base", there)).comparison()
+        assert list(result.reasons) == ([reason] if reason else [])
 
 
-def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
+def test_only_suites_with_another_judge_are_excluded_with_the_reason_once():
     """Other loops, agents and commits are what one wants to compare."""
     digests = replace(build.run_info().digests, agents="x", loops="y", suites="z")
     info = {"digests": digests, "git": Git(commit="abc")}
@@ -167,9 +158,6 @@ def test_only_the_suite_with_another_judge_is_excluded_from_the_comparison():
     assert (result.comparable, result.tests, result.delta) == (True, 1, -100)
     assert result.reasons == ("T: the judge changed from old to new",)
     assert [suite.comparable for suite in result.suites] == [True, False]
-
-
-def test_reason_for_missing_comparison_is_reported_once():
     sides = [[one_test_suite(name, 100, judge_model=judge) for name in "ST"] for judge in ("new", "old")]
     judges = RunComparer(*(build.results(*suites) for suites in sides)).comparison()
     assert judges.reasons == ("the judge changed from old to new",)
@@ -221,7 +209,7 @@ def check(decision, name):
     return result
 
 
-def test_drop_equal_to_max_drop_passes_for_run_and_its_parts():
+def test_drop_equal_to_max_drop_passes_and_undecided_verdicts_are_drops():
     for allowed, passed in [(24.9, False), (25, True), (30, True)]:
         decision = gate_of({"a": points(75)}, {"a": points(100)}, max_drop=allowed)
         result = check(decision, "max-drop")
@@ -239,28 +227,23 @@ def test_drop_equal_to_max_drop_passes_for_run_and_its_parts():
         "max-drop test:b": (100, False),
         "max-drop suite:S": (50, False),
     }
-
-
-def test_undecided_verdict_counts_as_failed_in_the_run_but_not_in_the_baseline():
+    # An undecided verdict counts as failed in the run, but not in the baseline.
     undecided = {"a": points("judge_error")}
     result = check(gate_of(undecided, undecided, max_drop=10, max_errors=5), "max-drop")
     assert (result.seen, result.seen_if_undecided_failed, result.passed) == (0, 50, False)
 
 
-@pytest.mark.parametrize("regression", [ANY, "any"])
-def test_regression_any_fails_for_one_newly_failing_test(regression):
+def test_regression_fails_for_one_newly_failing_test_or_a_significant_drop_only():
     """Whatever the score; a script may name the mode as text, as on the command line."""
-    head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
-    decision = gate_of(head, base, regression=regression)
-    result = check(decision, "regression")
-    assert (result.required, result.seen, result.passed, decision.exit_code) == (0, 1, False, 1)
-    assert "a" in result.note
-    assert gate_of(base, base, regression=regression).passed
-    with pytest.raises(UsageError, match="`regression=all`: name one of off, any, significant"):
-        Policy(regression="all")
-
-
-def test_regression_significant_fails_for_a_significant_drop_only():
+    for regression in (ANY, "any"):
+        head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
+        decision = gate_of(head, base, regression=regression)
+        result = check(decision, "regression")
+        assert (result.required, result.seen, result.passed, decision.exit_code) == (0, 1, False, 1)
+        assert "a" in result.note
+        assert gate_of(base, base, regression=regression).passed
+        with pytest.raises(UsageError, match="`regression=all`: name one of off, any, significant"):
+            Policy(regression="all")
     proven = gate_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT)
     result = check(proven, "regression")
     assert (result.required, result.seen, result.passed, proven.exit_code) == (0.05, 0.0025, False, 1)
@@ -280,7 +263,7 @@ def test_comparison_check_notes_missing_baseline_or_partial_coverage():
     assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
 
 
-def test_errored_trials_that_could_change_gate_leave_no_verdict():
+def test_errored_trials_that_could_change_gate_leave_no_verdict_unless_expected():
     """Between all of them failed and all passed, 50 and 100, lies a floor of 80, and none of 40."""
     for score, floor, code in [(100, 80, 3), (100, 40, 0), (0, 80, 1)]:
         assert gate_of({"a": points(score, "failed")}, {}, min_score=floor, max_errors=1).exit_code == code
@@ -297,20 +280,20 @@ def test_errored_trials_that_could_change_gate_leave_no_verdict():
     errored = head | {"t0": points("failed")}
     assert gate_of(errored, head, regression=ANY, max_errors=1).exit_code == 3
     assert gate_of(head, head, regression=ANY, max_errors=1).exit_code == 0
-
-
-def test_expected_agent_error_does_not_count_as_error():
     findings = (build.finding(strict="escalated_due_to_error"),)
     error = replace(trial("passed", status="agent_error"), findings=findings)
     assert gate_decision(make_plan(TEST_A, TEST_B), error, trial("passed"), min_score=80).exit_code == 0
 
 
-def test_cost_and_latency_limits_include_their_value():
+def test_cost_and_latency_limits_include_their_value_and_none_is_infinite():
     slow = replace(trial("passed"), turns=Turns([build.turn(latency_seconds=9)]))
     assert gate_decision(make_plan(TEST_A), slow, max_p95_latency=9).passed
     result = check(gate_decision(make_plan(TEST_A), slow, max_p95_latency=8.9), "max-p95-latency")
     assert (result.required, result.seen, result.passed) == (8.9, 9, False)
     assert gate_decision(make_plan(TEST_A), trial("passed"), max_cost=0).passed
+    for limit in ("max_cost", "max_p95_latency", "min_score", "max_drop"):
+        with pytest.raises(UsageError, match="is not a limit"):
+            Policy(**{limit: float("inf")})
 
 
 def near_thresholds(*args, **policy):
@@ -358,23 +341,6 @@ def test_undecided_verdict_never_makes_a_failed_baseline_check_pass(head, base, 
     assert before.passed or not after.passed
 
 
-def test_suites_and_tests_of_one_name_are_paired_in_their_order():
-    """Two files; or tests of whose names a secret was taken."""
-    here, there = [[one_test_suite("S", score) for score in scores] for scores in ((100, 0), (100, 50))]
-    result = RunComparer(build.results(*here), build.results(*there)).comparison()
-    assert [suite.delta for suite in result.suites] == [0, -50]
-    tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
-    made = build.results(build.suite_result("S", *tests))
-    result = RunComparer(made, made).comparison()
-    assert (result.tests, result.new, result.removed) == (2, (), ())
-
-
-@pytest.mark.parametrize("limit", ["max_cost", "max_p95_latency", "min_score", "max_drop"])
-def test_infinite_limit_is_rejected(limit):
-    with pytest.raises(UsageError, match="is not a limit"):
-        Policy(**{limit: float("inf")})
-
-
 def test_interval_of_a_change_stays_within_possible_scores():
     """A perfect baseline cannot be surpassed, and from 0 nothing falls; so for suites and parts."""
     fell = comparison_of({"a": points(100, 60), "b": points(100, 100)}, dict.fromkeys("ab", points(100, 100)))
@@ -385,8 +351,8 @@ def test_interval_of_a_change_stays_within_possible_scores():
         assert 0 == result.interval.low < result.delta < result.interval.high <= 100
 
 
-def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
-    """Whether in all of it or only in the part that a check is about."""
+def test_required_baseline_that_cannot_be_compared_or_prove_a_drop_leaves_no_verdict():
+    """Neither in all of it nor only in the part that a check is about."""
     passed = dict.fromkeys("ab", points(100))
     policy = {"min_score": 0, "baseline_required": True}
     assert gate_of(passed, passed, **policy).exit_code == 0
@@ -400,10 +366,7 @@ def test_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     assert (part.exit_code, check(part, "max-drop test:b").passed) == (3, None)
     (reason,) = part.reasons
     assert reason == "max-drop test:b was not checked: none of its tests can be compared with the baseline"
-
-
-def test_drop_that_too_few_trials_could_prove_is_undecided():
-    """It is no pass: nothing could have failed it. A drop stays possible."""
+    # A drop that too few trials could prove is no pass: nothing could have failed it. It stays possible.
     fell = gate_of({"a": points(0)}, {"a": points(100)}, regression=SIGNIFICANT)
     result = check(fell, "regression")
     assert (result.passed, fell.exit_code) == (None, 0)
@@ -423,24 +386,32 @@ def suites_of_one_name(run_id: str, **trials: tuple) -> Results:
     return build.results(*made, run=build.run_info(id=run_id))
 
 
-@pytest.mark.parametrize(
-    ("head", "base", "changes"),
-    [
+def test_suites_of_one_name_are_paired_by_their_files():
+    """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
+    for head, base, changes in (
         *[({"new": 100, "old": 0}, {"old": 100}, [-100]), ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0])],
         ({"a": 0}, {"new": 0, "a": 100}, [-100]),
         ({"moved/a": 0, "moved/b": 50}, {"a": 100, "b": 50}, [-100, 0]),
         ({"x": 0, "y": 100}, {"z": 100}, []),
-    ],
-)
-def test_suites_of_one_name_are_paired_by_their_files(head, base, changes):
-    """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
-    sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
-    result = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
-    assert (list(result.comparison().deltas), len(result.newly_failing())) == (changes, changes.count(-100))
+    ):
+        sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
+        result = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
+        assert (list(result.comparison().deltas), len(result.newly_failing())) == (
+            changes,
+            changes.count(-100),
+        )
 
 
-def test_tests_of_one_name_in_two_suites_have_separate_p_values():
-    """Of two suites of one name, of which one surely fell and the other perhaps."""
+def test_suites_and_tests_of_one_name_are_paired_and_have_separate_p_values():
+    """Suites in two files; or tests of whose names a secret was taken."""
+    here, there = [[one_test_suite("S", score) for score in scores] for scores in ((100, 0), (100, 50))]
+    result = RunComparer(build.results(*here), build.results(*there)).comparison()
+    assert [suite.delta for suite in result.suites] == [0, -50]
+    tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
+    made = build.results(build.suite_result("S", *tests))
+    result = RunComparer(made, made).comparison()
+    assert (result.tests, result.new, result.removed) == (2, (), ())
+    # Of two suites of one name, of which one surely fell and the other perhaps.
     head = suites_of_one_name("head", a=points(*[0] * 6), b=points(0, 100, 100, 0, 100, 100))
     base = suites_of_one_name("base", a=points(*[100] * 6), b=points(*[100] * 6))
     result = RunComparer(head, base).comparison()

@@ -76,8 +76,7 @@ def test_wanted_logic_is_read_from_positive_strict_criteria():
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
-def test_logic_is_marked_wanted_by_call_integration_or_aui_logic_id():
-    """A check of calls names either a workflow or an integration; what fired shows which it is."""
+def test_wanted_logic_is_marked_by_its_kind_and_listed_unfired_only_if_traced():
     wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
     result = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
     expected = [(WORKFLOW, "W", True, 1), (WORKFLOW, "X", True, 0), (INTEGRATION, "pay", True, 1)]
@@ -88,9 +87,6 @@ def test_logic_is_marked_wanted_by_call_integration_or_aui_logic_id():
     suite = build.suite_result("S", made_test(fired(rules="r s")), aui_logic=groups)
     result = coverage.coverage_of([suite], frozenset())
     assert [(reach.name, reach.wanted) for reach in result.logic] == [("r", True), ("s", False)]
-
-
-def test_wanted_but_unfired_logic_is_listed_only_if_its_kind_is_traced():
     suite = build.suite_result("S", made_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
     result = coverage.coverage_of([suite], wanted)
@@ -130,7 +126,7 @@ def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
     assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
-def test_logic_not_traced_in_both_runs_is_neither_lost_nor_gained():
+def test_logic_is_lost_only_if_fully_traced_in_both_runs():
     """By each kind: who stopped to tell of rules may have followed them."""
     for head, base in [
         ([None], [fired(rules="a")]),
@@ -142,10 +138,7 @@ def test_logic_not_traced_in_both_runs_is_neither_lost_nor_gained():
     result = compared_coverage([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
     assert (names(coverage.lost(result)), names(coverage.gained(result))) == (["V"], ["W"])
     assert trials_by_logic(result) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
-
-
-def test_logic_is_not_lost_if_trace_is_partial_or_trial_ended_early():
-    """Logic that did not fire may have fired unseen; logic that fired counts."""
+    # Logic that did not fire may have fired unseen; logic that fired counts.
     part, only_a = Fired(workflows=("A",), in_part=(WORKFLOW,)), Fired(workflows=("A",))
     whole = Fired(workflows=("A", "B"))
     assert coverage.lost(compared_coverage([part, part], [whole, whole])) == ()

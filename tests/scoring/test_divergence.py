@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import builders as build
-import pytest
 
 from ci_evals.domain.actions import LogicKind, views_of
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
@@ -41,7 +40,7 @@ def divergence_of(head: TrialResult, base: TrialResult) -> Divergence:
     return result
 
 
-def test_first_turn_with_different_actions_is_the_divergence():
+def test_divergence_is_the_first_turn_with_different_known_actions():
     """What comes after it follows from it."""
     result = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
     assert (result.turn, result.head, result.base) == (2, (), (workflow("REFUND"),))
@@ -53,10 +52,7 @@ def test_first_turn_with_different_actions_is_the_divergence():
     result = divergence_of(shorter, longer)
     assert (result.turn, result.only, result.head, result.base) == (2, "base", (), actions)
     assert divergence_of(trial_of(HELLO, {}), trial_of(HELLO)).turn == 2
-
-
-def test_untraced_parts_are_unknown_and_cause_no_divergence():
-    """Not the same, and not different either; one traced reply on each side is enough."""
+    # Untraced parts are unknown, not the same and not different; one traced reply on each side is enough.
     assert divergence_of(trial_of(HELLO, {"workflows": None}), trial_of(HELLO, REFUND)).unknown == (2,)
     assert divergence_of(trial_of(HELLO, REFUND), trial_of(HELLO, REFUND)).unknown == ()
     assert divergence_of(trial_of(NO_TRACE, HELLO), trial_of(NO_TRACE, HELLO)).unknown == (1,)
@@ -78,9 +74,9 @@ RULE_1 = action(LogicKind.RULE, "r1")
 IN_USD = {"currency": "USD"}
 
 
-@pytest.mark.parametrize(
-    ("field", "here", "there", "head", "base"),
-    [
+def test_workflows_rules_and_parameters_are_compared():
+    """Listed is only what the other side has not."""
+    for field, here, there, head, base in (
         ("workflows", ("A", "B"), ("B", "C"), workflow("A"), workflow("C")),
         ("rules", ("r1",), (), RULE_1, None),
         (
@@ -92,12 +88,9 @@ IN_USD = {"currency": "USD"}
         ),
         ("params", {"a": [True]}, {"a": [1]}, parameter("a", [True]), parameter("a", [1])),
         ("named_params", ("reason",), (), parameter("reason", None), None),
-    ],
-)
-def test_workflows_rules_and_parameters_are_compared(field, here, there, head, base):
-    """Listed is only what the other side has not."""
-    result = divergence_of(trial_of({field: here}), trial_of({field: there}))
-    assert (result.turn, result.head, result.base) == (1, (head,), (base,) if base else ())
+    ):
+        result = divergence_of(trial_of({field: here}), trial_of({field: there}))
+        assert (result.turn, result.head, result.base) == (1, (head,), (base,) if base else ())
 
 
 def test_integrations_are_compared_by_status():
@@ -107,21 +100,18 @@ def test_integrations_are_compared_by_status():
     assert (result.turn, result.base) == (1, (action(LogicKind.INTEGRATION, "orders", 200),))
 
 
-@pytest.mark.parametrize(
-    ("here", "there"),
-    [
+def test_differences_in_order_wording_or_speed_are_not_a_divergence():
+    """How often, in which order, in which words, how fast, and what else the trace holds."""
+    for here, there in (
         ({"workflows": ("A", "B", "A")}, {"workflows": ("B", "A")}),
         ({"agent": "Good morning.", "latency_seconds": 9}, {"agent": "Hello!"}),
         ({"params": {"a": {"x": 1, "y": 2}}}, {"params": {"a": {"y": 2, "x": 1}}}),
         ({"params": {"a": 5, "b": [{"c": 1e3}]}}, {"params": {"a": 5.0, "b": [{"c": 1000}]}}),
         ({"params": {"a": "undefined", "b": None}}, {"params": {"c": []}}),
         ({"trace": {"id": 1}}, {"trace": {"id": 2}}),
-    ],
-)
-def test_differences_in_order_wording_or_speed_are_not_a_divergence(here, there):
-    """How often, in which order, in which words, how fast, and what else the trace holds."""
-    result = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
-    assert (result.turn, result.head, result.base, result.only) == (None, (), (), None)
+    ):
+        result = divergence_of(trial_of(HELLO, here), trial_of(HELLO, there))
+        assert (result.turn, result.head, result.base, result.only) == (None, (), (), None)
 
 
 def test_first_turn_with_another_answer_or_user_message_is_reported():
@@ -160,12 +150,6 @@ def test_arguments_of_tool_calls_are_compared_if_known_on_both_sides():
     assert divergence_of(known, trial_of(views_of([ToolCall(name="close")]))).turn == 1
 
 
-def test_number_of_listed_actions_is_limited():
-    """A reply that tells of thousands does not make the results as large again."""
-    result = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
-    assert len(result.head) == divergence.MOST_ACTIONS
-
-
 def comparer_of(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
     def run(run_id: str, trials: list[TrialResult]) -> Results:
         test = build.test_result("t", trials=tuple(trials))
@@ -174,7 +158,7 @@ def comparer_of(head: list[TrialResult], base: list[TrialResult]) -> RunComparer
     return RunComparer(run("head", head), run("base", base))
 
 
-def test_changed_tests_show_the_trials_of_their_divergence():
+def test_changed_tests_show_trials_of_their_divergence_and_agent_errors_fail():
     """The first failed and the first passed one, not one that broke off."""
     broken_off = trial_of({}, index=1, outcome="failed", status="failed")
     head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
@@ -187,10 +171,7 @@ def test_changed_tests_show_the_trials_of_their_divergence():
     (test,) = comparer_of([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
     result = test.first_divergence
     assert (result.head_trial, result.base_trial, result.head) == (1, 2, (workflow("GREETING"),))
-
-
-def test_conversation_with_an_agent_error_counts_as_failed():
-    """Whatever its verdicts say, the test has not passed with it."""
+    # Whatever its verdicts say, a test has not passed with an agent error.
     head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
     (suite,) = comparer_of(head, [trial_of(HELLO)]).suites
     result = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
@@ -198,8 +179,11 @@ def test_conversation_with_an_agent_error_counts_as_failed():
     assert (result.head_trial, result.turn, result.base) == (2, 1, (workflow("GREETING"),))
 
 
-def test_packed_conversations_have_the_same_divergence():
-    """As a run holds them, and as they are read from a file."""
+def test_listed_actions_are_limited_and_packed_conversations_diverge_alike():
+    """A reply that tells of thousands does not make the results as large again."""
+    result = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
+    assert len(result.head) == divergence.MOST_ACTIONS
+    # As a run holds them, and as they are read from a file.
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = trial_of(REFUND), trial_of(HELLO)
     other = replace(other, turns=Turns((long_ago,)))

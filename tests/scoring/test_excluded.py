@@ -84,8 +84,7 @@ def check_named(decision, name):
     return next(one for one in decision.checks if one.name == name)
 
 
-def test_more_invalid_user_trials_than_allowed_leave_no_verdict():
-    """None by default, whatever the score; without a simulated user there is no such check."""
+def test_excluded_trials_above_their_limit_or_that_would_decide_leave_no_verdict():
     decision = gate_decision(make_plan(TEST_A, loops=2), valid_trial("passed"), excluded_trial(2))
     assert (decision.exit_code, decision.passed) == (3, False)
     check = check_named(decision, "max-invalid-users")
@@ -102,10 +101,7 @@ def test_more_invalid_user_trials_than_allowed_leave_no_verdict():
     )
     scripted = gate_decision(make_plan(TEST_A), trial("passed"))
     assert "max-invalid-users" not in {check.name for check in scripted.checks}
-
-
-def test_critical_check_counts_only_valid_trials():
-    """But the excluded ones may have failed: if they would decide, there is no verdict."""
+    # A critical check counts only valid trials: if the excluded ones would decide, there is no verdict.
     critical = make_plan(TEST_A | {"critical": True}, loops=2)
     decision = gate_decision(
         critical, valid_trial("passed"), excluded_trial(2), max_invalid_users=1, min_score=0

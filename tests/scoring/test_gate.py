@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import builders as build
 import pytest
-from each_row import each_row
 from plans import TEST_A, TEST_B, gate_decision, make_plan, trial
 
 from ci_evals.domain import numbers
@@ -22,18 +21,16 @@ def check_values(decision: Decision) -> dict[str, tuple]:
     return {c.name: (c.required, c.seen, c.seen_if_undecided_failed, c.passed) for c in decision.checks}
 
 
-def test_run_score_must_reach_the_minimum():
-    """Exactly reaching it is enough; 0.1 + 0.2 of 0.3 + 0.7 is thirty points, not a hair less."""
+def test_exact_minimum_passes_and_a_score_below_it_is_not_rounded_up():
     assert gate_decision(make_plan(TEST_A), trial("passed*4", "failed")).exit_code == 0
     below = gate_decision(make_plan(TEST_A), trial("passed*3.9", "failed*1.1"))
     assert (below.exit_code, below.passed) == (1, False)
     assert check_values(below)["min-score"] == (80, 78, 78, False)
-    assert (
-        gate_decision(
-            make_plan(TEST_A), trial("passed*0.1", "passed*0.2", "failed*0.7"), min_score=30
-        ).exit_code
-        == 0
-    )
+    exact = trial("passed*0.1", "passed*0.2", "failed*0.7")
+    assert gate_decision(make_plan(TEST_A), exact, min_score=30).exit_code == 0
+    (check, _) = gate_decision(make_plan(TEST_A), trial("passed*1e6", "failed*1e-300"), min_score=100).checks
+    assert check.seen < 100
+    assert (check.passed, numbers.score(check.seen)) == (False, "99.9")
 
 
 def test_undecided_and_unreached_verdicts_count_as_failed_for_minimum_scores():
@@ -48,7 +45,7 @@ def test_undecided_and_unreached_verdicts_count_as_failed_for_minimum_scores():
         assert decision.exit_code == code
 
 
-def test_more_errored_trials_than_allowed_leave_no_verdict():
+def test_errored_trials_above_the_limit_or_a_run_without_a_score_leave_no_verdict():
     decision = gate_decision(make_plan(TEST_A, TEST_B), trial("passed"), trial(status="failed"))
     assert (decision.exit_code, decision.passed) == (3, False)
     assert check_values(decision)["max-errors"] == (0, 1, None, False)
@@ -59,11 +56,15 @@ def test_more_errored_trials_than_allowed_leave_no_verdict():
     assert allowed.exit_code == 0
     # That nothing was scored follows, and is not said.
     assert gate_decision(make_plan(TEST_A), trial(status="agent_error")).reasons == ("1 of 1 trial errored",)
+    # Without a score even with errors allowed and no floor, or if no turn was reached.
+    for one in (trial("not_reached", status="escalated"), trial(status="agent_error")):
+        decision = gate_decision(make_plan(TEST_A), one, max_errors=5, min_score=0)
+        assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
 
 
-@each_row(
-    ("trials", "options", "code", "errors"),
-    [
+def test_critical_test_must_pass_every_trial_and_reach_every_turn():
+    """Unreached turns are the agent's doing: the run failed, and has a verdict."""
+    for trials, options, code, errors in (
         ([trial("not_reached", status="escalated")], {}, 1, 0),
         ([trial("passed*9", "not_reached", status="escalated")], {}, 1, 0),
         ([trial("passed", "not_reached", status="escalated")], {"min_score": 0}, 1, 0),
@@ -73,22 +74,21 @@ def test_more_errored_trials_than_allowed_leave_no_verdict():
         # What else is missing leaves no verdict all the same.
         ([trial("no_evidence", "not_reached", status="escalated")], {}, 3, 1),
         ([trial("judge_error", "not_reached", status="agent_error")], {}, 3, 1),
-    ],
-)
-def test_unreached_turns_fail_a_critical_test(trials, options, code, errors):
-    """It is the agent's doing: the run failed, and has a verdict."""
-    plan = make_plan(TEST_A | {"critical": True})
-    decision = gate_decision(plan, *trials, **options)
-    assert (decision.exit_code, decision.passed) == (code, False)
-    assert check_values(decision)["critical:a"][3] is False
-    assert check_values(decision)["max-errors"][1] == errors
-
-
-def test_run_without_a_score_has_no_verdict():
-    """Even with errors allowed and no floor, or if no turn was reached."""
-    for one in (trial("not_reached", status="escalated"), trial(status="agent_error")):
-        decision = gate_decision(make_plan(TEST_A), one, max_errors=5, min_score=0)
-        assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
+    ):
+        plan = make_plan(TEST_A | {"critical": True})
+        decision = gate_decision(plan, *trials, **options)
+        assert (decision.exit_code, decision.passed) == (code, False)
+        assert check_values(decision)["critical:a"][3] is False
+        assert check_values(decision)["max-errors"][1] == errors
+    # One failing trial of three is too many, whatever the score; so is none at all, as a file may have.
+    plan = make_plan(TEST_A | {"critical": True}, TEST_B, loops=3)
+    trials = [trial("passed*9", "failed" if i == 2 else "passed", index=i) for i in (1, 2, 3)]
+    decision = gate_decision(plan, *trials, *(trial("passed", index=i) for i in (1, 2, 3)))
+    required, seen, _, passed = check_values(decision)["critical:a"]
+    assert (decision.exit_code, required, round(seen, 1), passed) == (1, 100, 66.7, False)
+    results = build.results(build.suite_result("S", build.test_result("a", critical=True, trials=())))
+    (check,) = (c for c in checks_of(GateInput(results), Policy()) if c.name == "critical:a")
+    assert (check.seen, check.passed) == (None, False)
 
 
 def test_verdicts_that_need_a_model_are_ignored_in_offline_runs():
@@ -109,25 +109,6 @@ def test_verdicts_that_need_a_model_are_ignored_in_offline_runs():
     assert "provider offline" in check.note
     online = gate_decision(plan, *trials, thresholds=(threshold,), max_errors=9).checks[1]
     assert (online.passed, online.seen, online.seen_if_undecided_failed) == (False, None, 0)
-
-
-def test_score_below_its_minimum_is_not_rounded_up_to_it():
-    (check, _) = gate_decision(make_plan(TEST_A), trial("passed*1e6", "failed*1e-300"), min_score=100).checks
-    assert not check.passed
-    assert check.seen < 100
-    assert numbers.score(check.seen) == "99.9"
-
-
-def test_critical_test_must_pass_in_every_trial():
-    """One failing trial of three is too many, whatever the score; so is none at all, as a file may have."""
-    plan = make_plan(TEST_A | {"critical": True}, TEST_B, loops=3)
-    trials = [trial("passed*9", "failed" if i == 2 else "passed", index=i) for i in (1, 2, 3)]
-    decision = gate_decision(plan, *trials, *(trial("passed", index=i) for i in (1, 2, 3)))
-    required, seen, _, passed = check_values(decision)["critical:a"]
-    assert (decision.exit_code, required, round(seen, 1), passed) == (1, 100, 66.7, False)
-    results = build.results(build.suite_result("S", build.test_result("a", critical=True, trials=())))
-    (check,) = (c for c in checks_of(GateInput(results), Policy()) if c.name == "critical:a")
-    assert (check.seen, check.passed) == (None, False)
 
 
 def test_minimum_scores_and_thresholds_are_separate_checks():
@@ -159,41 +140,33 @@ def test_threshold_of_an_unselected_or_unknown_test_is_not_applied():
         check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
-@each_row(
-    ("text", "read"),
-    [
-        *[(None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])],
+def test_thresholds_are_read_one_per_line_or_comma_and_unreadable_ones_rejected():
+    """Commas and equals signs in names do no harm."""
+    for text, expected in (
+        *((None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])),
         ("test:a, b and c=80,category:x=5.5", [("test", "a, b and c", 80), ("category", "x", 5.5)]),
         ("test:is 2=2?=90", [("test", "is 2=2?", 90)]),
         ("test:a: b=9\nsuite: S = 100 ", [("test", "a: b", 9), ("suite", "S", 100)]),
-    ],
-)
-def test_thresholds_are_read_one_per_line_or_comma(text, read):
-    """Commas and equals signs in names do no harm."""
-    assert [(t.selector.kind, t.selector.name, t.limit) for t in read_thresholds(text)] == read
+    ):
+        assert [(t.selector.kind, t.selector.name, t.limit) for t in read_thresholds(text)] == expected
+    for text in ("80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"):
+        with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
+            read_thresholds(text)
 
 
-@each_row("text", ["80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"])
-def test_unreadable_threshold_is_rejected(text):
-    with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
-        read_thresholds(text)
-
-
-@each_row(
-    ("trials", "ending", "enforced", "code"),
-    [
+def test_exit_code_priority_is_interrupted_then_invalid_then_failed():
+    """`--no-gate` forgives only the last."""
+    for trials, ending, enforced, code in (
         *[(["failed"], RunEnding(), True, 1), (["failed"], RunEnding(), False, 0)],
         *[(["judge_error"], RunEnding(), False, 3), (["passed"], RunEnding(interrupted=True), False, 130)],
         (["judge_error"], RunEnding(interrupted=True), True, 130),
         (["passed"], RunEnding(stopped_because="a bug", bug=True, interrupted=True), False, 70),
         (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),
-    ],
-)
-def test_exit_code_priority_is_interrupted_then_invalid_then_failed(trials, ending, enforced, code):
-    """`--no-gate` forgives only the last."""
-    assert (
-        gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced).exit_code == code
-    )
+    ):
+        assert (
+            gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced).exit_code
+            == code
+        )
 
 
 def test_fail_fast_check_is_listed_first_and_unstarted_tests_fail_no_check():
@@ -216,7 +189,7 @@ def two_suites(*trials, names=("Shop", "Desk"), test=None, **policy) -> Decision
     return gate_decision(Plan(suites=tuple(both), loops=1), *trials, **policy)
 
 
-def test_critical_tests_with_same_name_are_separate_checks():
+def test_critical_tests_of_one_name_and_tests_named_like_options_stay_apart():
     """Each says whose it is, in its name and for programs; so do two suites of one name."""
     both = {"test": {"critical": True}, "min_score": 0}
     decision = two_suites(trial("passed"), trial("failed"), **both)
@@ -228,31 +201,25 @@ def test_critical_tests_with_same_name_are_separate_checks():
     alike = two_suites(trial("passed"), trial("failed"), names=("Shop", "Shop"), **both)
     named = [check.name for check in alike.checks if check.kind is CheckKind.CRITICAL]
     assert named == ["critical:Shop (0.json) › Refund", "critical:Shop (1.json) › Refund"]
-
-
-@pytest.mark.parametrize(
-    ("text", "names", "shown"),
-    [
-        ("test:Refund=80", ("Shop", "Desk"), ["test:Shop › Refund", "test:Desk › Refund"]),
-        ("suite:Shop=80", ("Shop", "Shop"), ["suite:Shop (0.json)", "suite:Shop (1.json)"]),
-    ],
-)
-def test_threshold_is_checked_for_each_test_or_suite_of_that_name(text, names, shown):
-    """A good one does not make up for a bad one: their mean of 80 would."""
-    trials = (trial("passed"), trial("passed*6", "failed*4"))
-    decision = two_suites(*trials, names=names, min_score=0, thresholds=read_thresholds(text))
-    result = [check for check in decision.checks if check.kind is CheckKind.THRESHOLD]
-    assert [(check.name, check.passed) for check in result] == list(zip(shown, (True, False), strict=True))
-    assert {check.selector for check in result} == {text.partition("=")[0]}
-    assert decision.exit_code == 1
-
-
-def test_test_named_like_an_option_is_reported_as_a_test():
     plan = make_plan({"name": "max-drop suite:X", "minScore": 90, "critical": True})
     floor, critical = gate_decision(plan, trial("failed"), min_score=0).checks[1:3]
     assert (floor.kind, floor.test, critical.kind) == ("min-score", "max-drop suite:X", "critical")
     sentence = "the score of the test “max-drop suite:X” of the suite “S” is 0, at least 90"
     assert sentence in failure(floor, build.results())
+
+
+def test_threshold_is_checked_for_each_test_or_suite_of_that_name():
+    """A good one does not make up for a bad one: their mean of 80 would."""
+    for text, names, shown in (
+        ("test:Refund=80", ("Shop", "Desk"), ["test:Shop › Refund", "test:Desk › Refund"]),
+        ("suite:Shop=80", ("Shop", "Shop"), ["suite:Shop (0.json)", "suite:Shop (1.json)"]),
+    ):
+        trials, floors = (trial("passed"), trial("passed*6", "failed*4")), read_thresholds(text)
+        decision = two_suites(*trials, names=names, min_score=0, thresholds=floors)
+        result = [check for check in decision.checks if check.kind is CheckKind.THRESHOLD]
+        assert [(check.name, check.passed) for check in result] == [(shown[0], True), (shown[1], False)]
+        assert {check.selector for check in result} == {text.partition("=")[0]}
+        assert decision.exit_code == 1
 
 
 def test_critical_test_without_a_judge_counts_what_was_decided():
@@ -281,17 +248,14 @@ def test_missing_required_baseline_leaves_no_verdict():
     assert required.reasons == ("not compared with the required baseline: there is no baseline",)
 
 
-def test_policy_with_unknown_limit_name_is_rejected():
+def test_policy_with_unknown_limit_is_rejected_and_each_option_has_one_rule():
     """A limit that no rule has would guard nothing."""
     changed = replace(Policy(max_cost=2, max_errors=3), max_cost=1)
     assert changed == Policy(max_cost=1, max_errors=3)
     for wrong in (lambda: Policy(min_scor=95), lambda: replace(changed, min_scor=95)):
         with pytest.raises(TypeError, match="min_scor"):
             wrong()
-
-
-def test_each_gate_option_and_check_kind_belongs_to_exactly_one_rule():
-    """Whoever words a check, draws it or estimates its noise asks its rule."""
+    # Whoever words a check, draws it or estimates its noise asks its rule.
     assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
     options = [option for rule in RULES for option in rule.options]
     assert len({option.name for option in options}) == len(options)

@@ -1,6 +1,7 @@
 """Laws that hold for any run."""
 
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,28 +32,19 @@ def finding_of(outcome, cause, weight, category, grade) -> Finding:
 
 scores = st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0])
 grades = st.lists(st.tuples(scores, weights), min_size=1, max_size=3).map(grade_of)
+categories = st.sampled_from([None, "tone"])
 findings = st.builds(
-    finding_of,
-    st.sampled_from(Outcome),
-    undecided,
-    weights,
-    st.sampled_from([None, "tone"]),
-    st.one_of(st.none(), grades),
+    finding_of, st.sampled_from(Outcome), undecided, weights, categories, st.one_of(st.none(), grades)
 )
 trials = st.builds(
-    lambda status, found: TrialResult(index=1, status=status, duration_seconds=1, findings=tuple(found)),
-    st.sampled_from(EndState),
-    st.lists(findings, min_size=1, max_size=4),
+    partial(TrialResult, index=1, duration_seconds=1),
+    status=st.sampled_from(EndState),
+    findings=st.lists(findings, min_size=1, max_size=4).map(tuple),
 )
 LOOPS = 2
 runs = st.lists(st.lists(trials, min_size=LOOPS, max_size=LOOPS), min_size=1, max_size=3)
-policies = st.fixed_dictionaries(
-    {
-        "min_score": st.sampled_from([0, 50, 80, 100]),
-        "max_errors": st.integers(0, 6),
-        "max_invalid_users": st.integers(0, 6),
-    }
-)
+LIMITS = {"max_errors": st.integers(0, 6), "max_invalid_users": st.integers(0, 6)}
+policies = st.fixed_dictionaries({"min_score": st.sampled_from([0, 50, 80, 100])} | LIMITS)
 
 
 def plan_of(run, critical=False):
@@ -81,10 +73,10 @@ def test_score_does_not_depend_on_order_of_tests_trials_or_findings(run, rng):
     def shuffled(items):
         return rng.sample(items, len(items))
 
-    def shuffled_test(test):
-        return [replace(trial, findings=tuple(shuffled(list(trial.findings)))) for trial in shuffled(test)]
-
-    other = [shuffled_test(test) for test in shuffled(run)]
+    other = [
+        [replace(trial, findings=tuple(shuffled(trial.findings))) for trial in shuffled(test)]
+        for test in shuffled(run)
+    ]
     assert scorecard(plan_of(run), *flat(run)).score == scorecard(plan_of(other), *flat(other)).score
 
 
@@ -112,19 +104,16 @@ def test_undecided_verdict_never_passes_a_failed_gate(run, policy, data):
     assert all(was[check.name] or not check.passed for check in after.checks)
 
 
-@given(runs, policies)
-def test_run_without_a_score_never_passes(run, policy):
-    """Whatever is allowed. It has no verdict, unless the agent ended conversations before their lines."""
-    plan = plan_of(run)
-    if scorecard(plan, *flat(run)).score is None:
-        ended = any(f.cause is Cause.NOT_REACHED for trial in flat(run) for f in trial.findings)
-        assert gate_decision(plan, *flat(run), **policy).exit_code in ({1, 3} if ended else {3})
-
-
 @given(runs, policies, st.booleans())
-def test_exit_code_agrees_with_the_decision(run, policy, enforced):
-    """0 exactly if it passed, or was not enforced and could be trusted."""
-    decision = gate_decision(plan_of(run), *flat(run), enforced=enforced, **policy)
+def test_exit_code_agrees_with_the_decision_and_is_not_0_without_a_score(run, policy, enforced):
+    """0 exactly if it passed, or was not enforced and could be trusted. Whatever is allowed, a run without a
+    score has no verdict, unless the agent ended conversations before their lines."""
+    plan = plan_of(run)
+    decision = gate_decision(plan, *flat(run), enforced=enforced, **policy)
     assert decision.exit_code in {0, 1, 3}
     if enforced:
         assert (decision.exit_code == 0) == decision.passed
+    if scorecard(plan, *flat(run)).score is None:
+        ended = any(f.cause is Cause.NOT_REACHED for trial in flat(run) for f in trial.findings)
+        code = gate_decision(plan, *flat(run), **policy).exit_code
+        assert code in ({1, 3} if ended else {3})

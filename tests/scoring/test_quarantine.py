@@ -1,7 +1,6 @@
 """Tests in quarantine are played and reported, and decide nothing."""
 
 import builders as build
-import pytest
 from plans import gate_decision, make_plan, scorecard, trial
 
 from ci_evals.domain.choices import Regression
@@ -20,17 +19,13 @@ def results(plan, *trials):
     return build.results_of_scorecard(scorecard(plan, *trials))
 
 
-@pytest.mark.parametrize(
-    "sick", [trial("failed"), trial("judge_error"), trial(status="failed"), trial("passed")]
-)
-def test_quarantined_test_changes_neither_score_nor_errors(sick):
-    decision = gate_decision(make_plan(GOOD, SICK), trial("passed*85", "failed*15"), sick)
-    alone = gate_decision(make_plan(GOOD), trial("passed*85", "failed*15"))
-    assert (decision.exit_code, decision.checks) == (0, alone.checks)
-
-
-def test_quarantined_test_cannot_fail_its_own_gate_checks():
+def test_quarantined_test_changes_no_score_or_error_and_fails_no_gate_check():
     """Neither as a critical test, nor by its floor, nor by a threshold of its name or tag."""
+    good = trial("passed*85", "failed*15")
+    alone = gate_decision(make_plan(GOOD), good)
+    for played in (trial("failed"), trial("judge_error"), trial(status="failed"), trial("passed")):
+        decision = gate_decision(make_plan(GOOD, SICK), good, played)
+        assert (decision.exit_code, decision.checks) == (0, alone.checks)
     sick = SICK | {"critical": True, "minScore": 100, "tags": ["slow"]}
     floors = read_thresholds("test:sick=100\ntag:slow=100\nsuite:S=100")
     decision = gate_decision(make_plan(GOOD, sick), trial("passed"), trial("failed"), thresholds=floors)

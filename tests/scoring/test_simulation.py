@@ -49,10 +49,14 @@ def shown(heading, *row):
 
 
 def test_simulated_agents_have_the_documented_scores():
-    scores = [case.score for case in agent(30_000, Random(1))]
-    assert abs(fmean(scores) - MEAN) <= 3 * stdev(scores) / sqrt(len(scores))
+    """Within three standard errors."""
+    drawn = [("", agent(10_000, Random(1)), MEAN)]
+    drawn += [(kind, KINDS[kind](1_500, Random(1)), MEANS[kind]) for kind in KINDS]
+    for kind, cases, mean in drawn:
+        scores = [case.score for case in cases]
+        assert abs(fmean(scores) - mean) <= 3 * stdev(scores) / sqrt(len(scores)), kind
+        assert kind or stdev(scores) == pytest.approx(10.9, abs=0.3)
     assert f"Mean score {MEAN:.1f}." in TEXT
-    assert stdev(scores) == pytest.approx(10.9, abs=0.3)
 
 
 def _of_scores(times, size):
@@ -174,73 +178,55 @@ def test_documented_coverage_of_change_intervals_equals_the_simulation():
     assert f"with single trials in {single_low} to {single_high} %" in TEXT
 
 
-def test_docs_text_on_stale_baselines_matches_its_table():
-    """Here and on the page of rounds."""
-    rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
-    first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
-    fragile = shown("called worse", "perfect", "20")
-    assert f"in {first} of runs:" in TEXT
-    assert f"it is {100 * fragile[1]:.1f} % with 20 tests" in TEXT
-    assert f"of 8, 20 and 40 tests fails in {first}" in " ".join(page("rounds.md").split())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tests", "trials"), [(5, 3), (8, 1), pytest.param(20, 3, marks=pytest.mark.simulate)]
 )
 def test_score_interval_covers_the_true_score(tests, trials):
     """In 95 % of runs; the textbook's, which takes trials for independent, in fewer: it would be noticed."""
-    held = covers(Setting(tests, trials, times=1_500))
-    textbook = covers_if_trials_were_independent(Setting(tests, trials, times=500))
+    times = 750
+    held = covers(Setting(tests, trials, times=times))
+    textbook = covers_if_trials_were_independent(Setting(tests, trials, times=300))
     promised, promised_of_textbook = shown("score of tests × trials", f"{tests} × {trials}")
     assert 0.93 <= held <= 0.97
-    assert abs(held - promised) <= error(promised, 1_500, 4_000)
+    assert abs(held - promised) <= error(promised, times, 4_000)
     assert textbook < 0.91
-    assert abs(textbook - promised_of_textbook) <= error(promised_of_textbook, 500, 4_000)
+    assert abs(textbook - promised_of_textbook) <= error(promised_of_textbook, 300, 4_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("tests", "times"), [(8, 1_000), pytest.param(40, 1_000, marks=pytest.mark.simulate)]
-)
+@pytest.mark.parametrize(("tests", "times"), [(8, 400), pytest.param(40, 1_000, marks=pytest.mark.simulate)])
 def test_unchanged_agent_is_called_worse_in_at_most_one_comparison_of_twenty(tests, times):
     """That its score is lower is a coin toss."""
     setting = Setting(tests, times=times)
-    alarms = proven(setting, unchanged)
-    assert 0.03 <= alarms <= 0.05 + error(0.05, times) < 0.071
-    assert abs(fell(Setting(tests, times=500), unchanged) - 0.5) <= error(0.5, 500)
+    assert 0.05 - error(0.05, times) <= proven(setting, unchanged) <= 0.05 + error(0.05, times) < 0.085
+    assert abs(fell(Setting(tests, times=300), unchanged) - 0.5) <= error(0.5, 300)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tests", [8, 20])
-@pytest.mark.parametrize("damage", ["spread", "concentrated"])
+@pytest.mark.parametrize(("damage", "tests"), [("spread", 8), ("concentrated", 20)])
 def test_drops_are_found_as_often_as_documented(damage, tests):
-    setting = Setting(tests, times=200)
+    setting, harm, times = Setting(tests, times=100), DAMAGES[damage], 100
     lower, five, result = shown("damage", damage, str(tests))
-    assert abs(proven(setting, DAMAGES[damage]) - result) <= error(result, 200, 10_000)
-    assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 200, 10_000)
-    assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 200, 10_000)
+    for share, promised in ((proven(setting, harm), result), (fell(setting, harm), lower)):
+        assert abs(share - promised) <= error(promised, times, 10_000)
+    assert abs(fell(setting, harm, 5) - five) <= error(five, times, 10_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("tests", "damage", "times"),
-    [(8, "none", 600), (8, "spread", 600), (8, "concentrated", 600), (20, "concentrated", 400)],
-)
-def test_change_interval_covers_the_true_change(tests, damage, times):
+@pytest.mark.parametrize(("tests", "damage"), [(8, "none"), (8, "spread"), (20, "concentrated")])
+def test_change_interval_covers_the_true_change(tests, damage):
     """Of these very tests, in 95 % of comparisons."""
-    assert abs(covers_change(Setting(tests, times=times), DAMAGES[damage]) - 0.95) <= error(0.95, times)
+    assert abs(covers_change(Setting(tests, times=200), DAMAGES[damage]) - 0.95) <= error(0.95, 200)
 
 
 def test_change_interval_of_single_trials_is_wider():
     """It asks of other tests too, so it holds the true change of these in more."""
-    assert covers_change(Setting(8, 1, 1, times=1_000), concentrated) > 0.97
+    assert covers_change(Setting(8, 1, 1, times=300), concentrated) > 0.97
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("head", "base", "tests", "times"), [(3, 3, 8, 300), (7, 3, 20, 200), (7, 7, 8, 100)]
-)
+@pytest.mark.parametrize(("head", "base", "tests", "times"), [(3, 3, 8, 150), (7, 3, 20, 80)])
 def test_broken_test_claims_have_documented_false_and_detection_rates(head, base, tests, times):
     """Any false one in 5 % of comparisons at most."""
     setting = Setting(tests, head, base, times=times)
@@ -251,20 +237,13 @@ def test_broken_test_claims_have_documented_false_and_detection_rates(head, base
     assert abs(claims(setting, concentrated).found - result) <= error(result, times, 500)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_simulated_logit_agents_have_stated_mean_score(kind):
-    """Three standard errors of 3,000 tests."""
-    scores = [case.score for case in KINDS[kind](3_000, Random(1))]
-    assert abs(fmean(scores) - MEANS[kind]) <= 3 * stdev(scores) / sqrt(len(scores))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("heading", "kind", "tests", "times"),
     [
-        *[("called worse", "perfect", "20", 150), ("level", "binary", "30", 200)],
-        *[("intervals", "perfect", "10", 200), ("intervals", "heavy", "10", 200)],
-        ("false claims", "perfect", "10", 100),
+        *[("called worse", "perfect", "20", 50), ("level", "binary", "30", 100)],
+        *[("intervals", "perfect", "10", 80), ("intervals", "heavy", "10", 80)],
+        ("false claims", "perfect", "10", 50),
     ],
 )
 def test_simulated_logit_agents_reproduce_documented_figures(heading, kind, tests, times):
@@ -274,7 +253,14 @@ def test_simulated_logit_agents_reproduce_documented_figures(heading, kind, test
         assert abs(share - promised) <= error(promised, times, full)
 
 
-def test_docs_tables_of_logit_agents_stay_within_promised_error_rates():
+def test_docs_tables_and_text_of_logit_agents_stay_within_promised_error_rates():
+    # What is said of stale baselines, here and on the page of rounds.
+    rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
+    first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
+    fragile = shown("called worse", "perfect", "20")
+    assert f"in {first} of runs:" in TEXT
+    assert f"it is {100 * fragile[1]:.1f} % with 20 tests" in TEXT
+    assert f"of 8, 20 and 40 tests fails in {first}" in " ".join(page("rounds.md").split())
 
     def rows(heading):
         return [shown(heading, *cells[:2]) for cells in table(heading, DOCS)]
@@ -296,20 +282,17 @@ def test_docs_tables_of_logit_agents_stay_within_promised_error_rates():
 @pytest.mark.slow
 @pytest.mark.parametrize(("tests", "trials"), [(8, 1), (20, 3)])
 def test_unchanged_agent_fails_a_gate_as_often_as_documented(tests, trials):
-    setting = Setting(tests, trials, trials, times=500)
-    two, five, ten, drop, newly = shown("gate on tests × trials", f"{tests} × {trials}")
-    for by, promised in ((2, two), (5, five), (10, ten)):
-        assert abs(misses(setting, by) - promised) <= error(promised, 500, 4_000)
-    assert abs(fell(setting, unchanged, 5) - drop) <= error(drop, 500, 4_000)
-    assert abs(newly_failing(setting) - newly) <= error(newly, 500, 4_000)
+    shares = _of_gates(200, f"{tests} × {trials}")
+    for share, promised in zip(shares, shown("gate on tests × trials", f"{tests} × {trials}"), strict=True):
+        assert abs(share - promised) <= error(promised, 200, 4_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("tests", "trials", "agents"), [(8, 3, 150)])
-def test_proposed_minimum_score_is_missed_in_few_further_runs(tests, trials, agents):
+def test_proposed_minimum_score_is_missed_in_few_further_runs():
     """In fewer than 8 %: 5 %, and what the recorded run had of luck."""
-    missed = missing_proposed_floors(Setting(tests, trials, times=agents))
-    assert abs(fmean(missed) - 0.06) <= 0.02 + 3 * stdev(missed) / sqrt(agents) < 0.06
+    agents = 60
+    missed = missing_proposed_floors(Setting(8, 3, times=agents))
+    assert abs(fmean(missed) - 0.06) <= 0.02 + 3 * stdev(missed) / sqrt(agents) < 0.085
 
 
 @pytest.mark.slow
@@ -317,16 +300,16 @@ def test_odds_of_minimum_scores_agree_with_further_runs():
     """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
     off = [
         fmean(one.odds - one.missed for one in close)
-        for items in odds_of_floors(Setting(12, times=80), (75, 80, 85))
+        for items in odds_of_floors(Setting(12, times=30), (75, 80, 85))
         if (close := [one for one in items if 0.02 <= one.odds <= 0.4])
     ]
-    assert len(off) > 50
+    assert len(off) > 20
     assert abs(fmean(off)) <= 0.02 + 3 * stdev(off) / sqrt(len(off))
 
 
 @pytest.mark.slow
 def test_odds_of_newly_failing_tests_agree_with_further_runs():
     """Nearly: they are a little lower than what happens."""
-    texts, happens = odds_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
-    assert fmean(texts) <= happens + 3 * stdev(texts) / 8
-    assert abs(fmean(texts) - happens) <= 0.05 + 3 * stdev(texts) / 8
+    odds, happens = odds_of_newly_failing(Setting(8, times=25)), newly_failing(Setting(8, times=500))
+    assert fmean(odds) <= happens + 3 * stdev(odds) / 5
+    assert abs(fmean(odds) - happens) <= 0.05 + 3 * stdev(odds) / 5

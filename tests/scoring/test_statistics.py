@@ -163,20 +163,20 @@ def test_p_value_treats_rounded_fractions_as_exact_ties(sides):
     assert chance_of_drop(rounded, "seed").p == pytest.approx(float(p_by_definition(exact)), abs=1e-12)
 
 
-def test_enumerated_p_agrees_with_ten_thousand_shuffles():
+def test_enumerated_p_agrees_with_thousands_of_shuffles():
     """24 tests of three trials have 1e31 arrangements."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
     result = chance_of_drop(pairs, "seed")
     seen = sum(sum(pair.head) for pair in pairs)
     low = sum(
-        sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
+        sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(4_000)
     )
     assert (result.test, result.p) == ("enumerated", pytest.approx(p_by_counting(pairs), abs=1e-12))
-    assert abs(result.p - low / 10_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 10_000)
+    assert abs(result.p - low / 4_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 4_000)
 
 
 @pytest.mark.parametrize(
-    ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(4, 25, 3, marks=pytest.mark.slow)]
+    ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(3, 17, 3, marks=pytest.mark.slow)]
 )
 def test_sampled_p_value_agrees_with_exact_p_value(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
@@ -188,14 +188,14 @@ def test_sampled_p_value_agrees_with_exact_p_value(tests, trials, worse):
 
 
 @pytest.mark.parametrize(
-    "times", [pytest.param(100, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)]
+    "times", [pytest.param(40, marks=pytest.mark.slow), pytest.param(1_000, marks=pytest.mark.simulate)]
 )
 def test_sampled_p_value_keeps_the_error_rate(times):
     """Ten trials a side of equal agents: a p of 0.05 or less comes in one comparison of twenty."""
-    texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
-    assert {chance.test for chance in texts} == {"drawn"}
+    chances = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(times)]
+    assert {chance.test for chance in chances} == {"drawn"}
     for level in (0.05, 0.25):
-        result = fmean(chance.p <= level for chance in texts)
+        result = fmean(chance.p <= level for chance in chances)
         assert abs(result - level) <= 3 * math.sqrt(level * (1 - level) / times)
 
 
@@ -221,18 +221,18 @@ def test_p_value_near_limit_is_sampled_from_ten_times_as_many_draws(worse, drawn
     assert chance.p * (drawn + 1) == pytest.approx(round(chance.p * (drawn + 1)), abs=1e-6)
 
 
-@pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.simulate)])
 def test_sampled_p_value_never_rises_while_scores_fall(draws):
     """Through where ten times as many are drawn: and few draws err the most."""
     close = 0
-    for seed in range(12):
+    for seed in range(8):
         pairs, result = noisy(8, 3, seed=seed), []
-        for step in range(40):
+        for step in range(30):
             lower = [ScorePair(tuple(max(0.0, x - step / 2) for x in pair.head), pair.base) for pair in pairs]
             result.append(chance_of_drop(lower, "seed", draws).p)
         assert result == sorted(result, reverse=True)
         close += any(0.03 < p < 0.07 for p in result)
-    assert close >= 6
+    assert close >= 4
 
 
 def test_p_value_stays_below_limit_if_lower_score_makes_it_sampled():
@@ -259,7 +259,7 @@ def test_sampled_p_value_varies_with_seed_and_order_within_its_error():
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=9), st.data())
-def test_lower_trial_score_never_raises_p_value(pairs, data):
+def test_lower_trial_score_never_raises_p_value_whose_bounds_are_kept(pairs, data):
     """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     pair = pairs[place]
@@ -270,6 +270,8 @@ def test_lower_trial_score_never_raises_p_value(pairs, data):
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
     # What is counted and what is drawn differ by what drawing errs.
     assert after.p <= before.p or after.test != before.test
+    for chance in (before, after):
+        assert 0 < chance.smallest <= chance.p <= 1
 
 
 @settings(max_examples=examples(60))
@@ -287,17 +289,10 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
 def test_test_that_starts_to_vary_does_not_raise_sampled_p_value():
     """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
-    for seed in "abcdefghij":
+    for seed in "abcd":
         before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
         assert before.test == "drawn"
         assert after.p <= before.p
-
-
-@settings(max_examples=examples(40))
-@given(pairs_of(4, most=6))
-def test_p_value_lies_between_smallest_possible_value_and_one(pairs):
-    chance = chance_of_drop(pairs, "seed", draws=200)
-    assert 0 < chance.smallest <= chance.p <= 1
 
 
 def test_p_of_single_tests_is_adjusted_by_holm_if_their_trials_suffice():
@@ -325,13 +320,13 @@ def test_adjusted_p_value_is_never_below_unadjusted_one(pairs):
         assert result is None or 1 >= result >= chance_of_drop([pair], "seed").p - 1e-12
 
 
-@pytest.mark.parametrize(
-    ("passed", "of", "low", "high"),
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_wilson_interval_equals_published_values(passed, of, low, high):
+def test_wilson_interval_equals_published_values():
     """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3."""
-    assert [wilson(passed / of, of, z) for z in (-Z, Z)] == pytest.approx([low, high], abs=0.00005)
+    for passed, of, *bounds in (
+        *((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605)),
+        *((0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)),
+    ):
+        assert [wilson(passed / of, of, z) for z in (-Z, Z)] == pytest.approx(bounds, abs=0.00005)
 
 
 @given(st.floats(0, 1), st.floats(1, 1000))
@@ -343,31 +338,23 @@ def test_wilson_bounds_satisfy_the_score_test(share, n):
             assert (share - bound) ** 2 * n == pytest.approx(Z**2 * bound * (1 - bound), rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("means", "low", "high"),
-    [
+def test_score_interval_equals_hand_computation():
+    for means, low, high in (
         # All alike: Wilson's on n, by hand: z²/n = 0.38415, and 0 of 10 gives 0 to 0.38415 / 1.38415.
-        *[([0] * 10, 0, 27.75), ([100] * 10, 72.25, 100)],
+        *(([0] * 10, 0, 27.75), ([100] * 10, 72.25, 100)),
         # z² = 3.8415: 100 / 4.8415.
-        *[([100], 20.65, 100), ([50], 5.46, 94.54)],
-    ],
-)
-def test_score_interval_without_known_spread_treats_tests_as_binary(means, low, high):
-    bounds = mean_interval(means)
-    assert (bounds.low, bounds.high) == pytest.approx((low, high), abs=0.005)
-
-
-def test_score_interval_equals_its_formula():
-    """Means 60, 80, 100, 100: worked out step by step."""
+        *(([100], 20.65, 100), ([50], 5.46, 94.54)),
+    ):
+        bounds = mean_interval(means)
+        assert (bounds.low, bounds.high) == pytest.approx((low, high), abs=0.005)
+    # Means 60, 80, 100, 100: worked out step by step.
     z, share = 1.959964, 0.85
     squared_error = (0.25**2 + 0.05**2 + 0.15**2 + 0.15**2) / 3 / 4  # 0.009166...
     n_eff = share * (1 - share) / squared_error * (z / 3.182446) ** 2  # 5.275
-    center = (share + z**2 / (2 * n_eff)) / (1 + z**2 / n_eff)
-    half = z * math.sqrt(share * (1 - share) / n_eff + z**2 / (4 * n_eff**2)) / (1 + z**2 / n_eff)
+    center = 100 * (share + z**2 / (2 * n_eff)) / (1 + z**2 / n_eff)
+    half = 100 * z * math.sqrt(share * (1 - share) / n_eff + z**2 / (4 * n_eff**2)) / (1 + z**2 / n_eff)
     bounds = mean_interval([60, 80, 100, 100])
-    assert (bounds.low, bounds.high) == pytest.approx(
-        (100 * (center - half), 100 * (center + half)), abs=1e-4
-    )
+    assert (bounds.low, bounds.high) == pytest.approx((center - half, center + half), abs=1e-4)
 
 
 @given(st.lists(POINTS, min_size=1, max_size=30))
@@ -441,16 +428,14 @@ def test_spread_of_a_change_equals_hand_computation():
     assert noise_of([(50,)], 5)[0] > 0
 
 
-@pytest.mark.parametrize("score", [0, 100])
-@pytest.mark.parametrize("trials", [1, 3])
-def test_estimated_spread_of_constant_scores_is_positive(score, trials):
+def test_estimated_spread_of_constant_scores_is_positive():
     """As if of two more trials one had lost one criterion."""
-    pairs = [ScorePair((score,) * trials, (score,) * trials)] * 5
-    spread = spread_of(pairs, criteria=5)
-    share = 1 / (5 * 2 * trials + 2)
-    assert spread.trial_variance == pytest.approx(10_000 * share * (1 - share) / 5)
-    assert spread.detectable > 0
-    assert noise_of([(score,) * trials] * 5, 5)[0] > 0
+    for score, trials in product((0, 100), (1, 3)):
+        spread = spread_of([ScorePair((score,) * trials, (score,) * trials)] * 5, criteria=5)
+        share = 1 / (5 * 2 * trials + 2)
+        assert spread.trial_variance == pytest.approx(10_000 * share * (1 - share) / 5)
+        assert spread.detectable > 0
+        assert noise_of([(score,) * trials] * 5, 5)[0] > 0
 
 
 def test_trials_needed_equal_hand_computation_up_to_a_thousand():
@@ -462,25 +447,19 @@ def test_trials_needed_equal_hand_computation_up_to_a_thousand():
     assert 2.4865 * math.sqrt(2 * 400 / 25 / 8) <= 5 < 2.4865 * math.sqrt(2 * 400 / 24 / 8)
 
 
-@each_row(
-    ("trials", "tests", "fewest"),
-    [
-        *[(1, 8, 5), (1, 5, 5), (1, 4, None)],  # 2 arrangements each: 32 are the first to be 20 or more
-        *[(2, 8, 2), (2, 1, None)],  # 6 each: 36
-        *[(3, 24, 1), (3, 1, 1), (1, 0, None)],  # 20
-    ],
-)
-def test_fewest_broken_tests_is_smallest_number_that_proves_a_drop(trials, tests, fewest):
+def test_fewest_broken_tests_is_smallest_number_that_proves_a_drop():
     """With so many broken p is 0.05 or less, and with one fewer it is not."""
-    held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
-    assert fewest_broken([ScorePair(*held)] * tests) == fewest
-    if fewest:
-        assert p(*[broken] * fewest, *[held] * (tests - fewest)) <= ALPHA
-        assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
-
-
-def test_one_broken_test_with_enough_trials_proves_a_drop():
-    """A test of 3 against 3 among single trials; 600 can be arranged in more ways than a float can count."""
+    for trials, tests, fewest in (
+        *((1, 8, 5), (1, 5, 5), (1, 4, None)),  # 2 arrangements each: 32 are the first to be 20 or more
+        *((2, 8, 2), (2, 1, None)),  # 6 each: 36
+        *((3, 24, 1), (3, 1, 1), (1, 0, None)),  # 20
+    ):
+        held, broken = (((score,) * trials, (100,) * trials) for score in (100, 0))
+        assert fewest_broken([ScorePair(*held)] * tests) == fewest, (trials, tests)
+        if fewest:
+            assert p(*[broken] * fewest, *[held] * (tests - fewest)) <= ALPHA
+            assert fewest == 1 or p(*[broken] * (fewest - 1), *[held] * (tests - fewest + 1)) > ALPHA
+    # A test of 3 against 3 among single trials; 600 can be arranged in more ways than a float can count.
     assert fewest_broken([ScorePair((1,), (1,))] * 3 + [ScorePair((1,) * 3, (1,) * 3)]) == 1
     assert fewest_broken([ScorePair((0,) * 600, (100,) * 600)]) == 1
 
@@ -533,11 +512,7 @@ def test_statistics_of_fifteen_hundred_tests_show_a_drop_of_two_points():
     assert mean_interval([fmean(scores) for scores in head]).low > 40
 
 
-BIG_RUNS = [
-    pytest.param(200, 10, marks=pytest.mark.simulate),
-    pytest.param(40, 50, marks=pytest.mark.slow),
-    (1_500, 3),
-]
+BIG_RUNS = [(1_500, 3), *(pytest.param(*size, marks=pytest.mark.simulate) for size in ((200, 10), (40, 50)))]
 
 
 @pytest.mark.parametrize(("tests", "trials"), BIG_RUNS)
@@ -554,28 +529,20 @@ EXAMPLE = [(name, *map(str.split, sides)) for name, *sides in table("test", DOCS
 
 def example_run(day, column):
     """The docs' example as results: ten criteria in each trial."""
-
-    def trial_of(index, passed):
-        return trial(*["passed"] * passed, *["failed"] * (10 - passed), index=index)
-
-    tests = [
-        build.test_result(
-            row[0], trials=tuple(trial_of(i, int(s) // 10) for i, s in enumerate(row[column], 1))
-        )
-        for row in EXAMPLE
-    ]
+    tests = []
+    for row in EXAMPLE:
+        passed = [int(score) // 10 for score in row[column]]
+        played = (trial(*["passed"] * n, *["failed"] * (10 - n), index=i) for i, n in enumerate(passed, 1))
+        tests.append(build.test_result(row[0], trials=tuple(played)))
     bounds = mean_interval([fmean(map(int, row[column])) for row in EXAMPLE])
     return build.results(build.suite_result("S", *tests), run=build.run_info(id=day), interval=bounds)
 
 
-def test_docs_example_shows_the_text_of_a_report():
+def test_docs_example_shows_the_numbers_of_each_step_and_the_text_of_a_report():
     head, base = example_run("tuesday", 2), example_run("monday", 1)
     comparison = RunComparer(head, base).comparison()
     (message,) = blocks("text", DOCS)
     assert score_and_change(replace(head, comparison=comparison)) == message.strip()
-
-
-def test_docs_example_shows_the_numbers_of_each_step():
     scores = [[tuple(map(float, side)) for side in sides] for _, *sides in EXAMPLE]
     pairs = [ScorePair(head, base) for base, head in scores]
     means, deltas = [fmean(pair.head) for pair in pairs], [pair.delta for pair in pairs]

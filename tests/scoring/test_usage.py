@@ -33,7 +33,7 @@ def answering(*seconds):
     return build.trial_result(turns=tuple(build.turn(i, latency_seconds=s) for i, s in enumerate(seconds, 1)))
 
 
-def test_cost_is_the_sum_over_roles_and_models():
+def test_cost_is_the_sum_over_roles_and_models_or_what_the_provider_reports():
     """Each role and model is summed over all trials, then priced."""
     first = using(("user", "small", 5, 4_000, 500), ("judge", "large", 2, 3_000, 400))
     usage = usage_of(
@@ -44,19 +44,7 @@ def test_cost_is_the_sum_over_roles_and_models():
     assert (costs(usage), usage.cost_usd) == (pytest.approx([0.010, 0.00015, 0.0015]), pytest.approx(0.01165))
     assert (usage.calls, usage.tokens.input, usage.tokens.output) == (11, 14_000, 1_500)
     assert (usage.prices_as_of, usage.unpriced) == (date(2026, 11, 22), ())
-
-
-def test_model_without_a_price_leaves_the_cost_unknown():
-    """A sum without it would look like the whole. What has a price is told all the same."""
-    usage = usage_of([using(("user", "small", 1, 1_000, 0), ("judge", "other", 1, 1_000, 10))], PRICES)
-    assert (usage.cost_usd, usage.unpriced, costs(usage)) == (None, ("other",), [None, pytest.approx(0.0001)])
-    # An agent that tells of its own tokens may not say whose they are: the role stands for the name.
-    unnamed = usage_of([using(("agent", None, 1, 1_000, 10))], PRICES)
-    assert (unnamed.cost_usd, unnamed.unpriced) == (None, ("agent",))
-
-
-def test_cost_reported_by_the_provider_is_used_if_it_reports_all():
-    """It knows best, with a table or without; calls that failed have none."""
+    # The provider knows best, with a table or without; calls that failed have no cost.
     judge = [(1, 10, 1, 0.25), (2, 0, 0), (1, 10, 1, 0.5)]
     trials = [using(("judge", "alias", *one)) for one in judge]
     usage = usage_of([*trials, using(("user", "large", 1, 1_000, 10, 0.125))], PRICES)
@@ -70,8 +58,13 @@ def test_cost_reported_by_the_provider_is_used_if_it_reports_all():
     assert (costs(usage), usage.cost_usd, usage.unpriced) == ([None, pytest.approx(0.004)], None, ("alias",))
 
 
-def test_calls_without_token_counts_have_unknown_cost_unless_free_or_none():
-    """They were not free; the price is known, so the model is not among the unpriced."""
+def test_unpriced_models_or_calls_without_tokens_leave_the_cost_unknown():
+    usage = usage_of([using(("user", "small", 1, 1_000, 0), ("judge", "other", 1, 1_000, 10))], PRICES)
+    assert (usage.cost_usd, usage.unpriced, costs(usage)) == (None, ("other",), [None, pytest.approx(0.0001)])
+    # An agent that tells of its own tokens may not say whose they are: the role stands for the name.
+    unnamed = usage_of([using(("agent", None, 1, 1_000, 10))], PRICES)
+    assert (unnamed.cost_usd, unnamed.unpriced) == (None, ("agent",))
+    # Calls without token counts were not free; their price is known, so the model is not among the unpriced.
     usage = usage_of([using(("user", "small", 4, 0, 0), ("judge", "large", 1, 10, 10))], PRICES)
     assert (costs(usage), usage.cost_usd, usage.unpriced) == ([pytest.approx(0.00012), None], None, ())
     assert usage_of([using(("user", "own", 4, 0, 0), ("judge", "own", 4, 9, 9))], PRICES).cost_usd == 0
@@ -111,7 +104,7 @@ def test_scorecard_contains_usage_and_latency_percentiles():
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
 
 
-def test_huge_reported_token_counts_and_costs_are_capped():
+def test_huge_token_counts_are_capped_and_those_of_the_agent_not_priced():
     """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
     turn = build.turn(input_tokens=10**15)
@@ -120,10 +113,7 @@ def test_huge_reported_token_counts_and_costs_are_capped():
     assert (usage.calls, usage.cost_usd) == (10**15, 1.2e10)
     dear = usage_of([using((*most, 1e12))] * 2, PRICES)
     assert summed([usage, dear, dear]).cost_usd == 1e12
-
-
-def test_tokens_of_the_agent_are_listed_but_not_counted_or_priced():
-    """What it pays is not known here."""
+    # What the agent pays for its own tokens is not known here.
     turn = build.turn(input_tokens=900, output_tokens=40)
     made = build.trial_result(turns=(turn, build.turn(2), build.turn(3, output_tokens=2)))
     usage = usage_of([made, made], PRICES)

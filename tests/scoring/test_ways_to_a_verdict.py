@@ -1,6 +1,7 @@
 """Every way to a verdict, from the first look to the last, as a run takes it."""
 
 from dataclasses import fields, replace
+from functools import lru_cache
 
 import builders as build
 import pytest
@@ -22,6 +23,7 @@ from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.support.redaction import Redactor
 
+pytestmark = pytest.mark.usefixtures("few_draws_of_odds")
 TESTS, MOST, RECORDED = 3, 7, 3
 WAYS: dict[str, Plan] = {
     "recorded": Plan((), loops=3),
@@ -35,26 +37,25 @@ outcomes = st.sampled_from([True, True, False, None])
 
 def runs_of(trials: int, verdicts=outcomes):
     """Tests, trials, criteria."""
-    trial = st.lists(verdicts, min_size=2, max_size=2)
-    test = st.lists(trial, min_size=trials, max_size=trials)
-    return st.lists(test, min_size=TESTS, max_size=TESTS)
+    return st.tuples(*[st.tuples(*[st.tuples(verdicts, verdicts)] * trials)] * TESTS)
+
+
+run_of = lru_cache(64)(build.results_of_verdicts)
 
 
 def final_results(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Results:
     """The results that a run comes to whose agents would answer so."""
-    history = tuple(build.results_of_verdicts(f"main {number}", run) for number, run in enumerate(earlier))
+    history = tuple(run_of(f"main {number}", run) for number, run in enumerate(earlier))
     baseline = BaselineResults(history[-1], history=history) if history else BaselineResults()
     policy = Policy(min_score=0, max_errors=99, regression=Regression.SIGNIFICANT)
     job = Job(plan, policy, Options(), Redactor(), baseline, both_sides=both_sides)
     stage = first_stage(job)
     while stage:
         now, arms = stage.plan, ()
-        played = {"head": [test[: now.loops] for test in head], "base": [test[: now.loops] for test in base]}
-        own = build.results_of_verdicts("head", played["head"])
+        played_head, played_base = (tuple(test[: now.loops] for test in side) for side in (head, base))
+        own = run_of("head", played_head)
         if len(now.arms) > 1 and not now.first_arm_only:
-            others = [
-                build.arm(name, build.results_of_verdicts(name, played["base"])) for name in now.arms[1:]
-            ]
+            others = (build.arm(name, run_of(name, played_base)) for name in now.arms[1:])
             arms = (build.arm(HEAD, own, gated=True), *others)
         rounds = Rounds(looks=now.looks, played=now.loops) if now.looks else None
         own = replace(own, arms=arms, run=replace(own.run, rounds=rounds))
@@ -74,13 +75,11 @@ def with_verdict(run, data, into):
     criterion = data.draw(st.integers(0, 1))
     other = [[[*criteria] for criteria in trials] for trials in run]
     other[test][trial][criterion] = into
-    return other
+    return tuple(tuple(map(tuple, trials)) for trials in other)
 
 
-@pytest.mark.parametrize(
-    "way", ["rounds", *(pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != "rounds")]
-)
-@settings(max_examples=examples(150))
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=examples(120))
 @given(runs=st.sampled_from([0, 1, 4]), both_sides=st.sampled_from(BothSides), data=st.data())
 def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_sides, data):
     """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
@@ -92,20 +91,16 @@ def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_si
     assert before.gate.passed or not after.gate.passed
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(80))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
 def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
     better = with_verdict(base, data, into=True)
-    before, after = (
-        final_results(WAYS["both sides in rounds"], head, other, (), both_sides=BothSides.ALWAYS)
-        for other in (base, better)
-    )
+    way = WAYS["both sides in rounds"]
+    before, after = (final_results(way, head, b, (), both_sides=BothSides.ALWAYS) for b in (base, better))
     assert before.gate.passed or not after.gate.passed
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(80))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
 def test_gate_decision_is_unchanged_by_other_arms_of_run(head, other, earlier):
     arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
@@ -113,8 +108,7 @@ def test_gate_decision_is_unchanged_by_other_arms_of_run(head, other, earlier):
     assert gates[0] == gates[1]
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(80))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
 def test_worse_results_of_compared_agent_never_raise_its_change(head, other, data):
     """Its change does not rise; the p of several agents is never lower than that of one."""
@@ -136,8 +130,8 @@ SAVINGS = {
 @pytest.mark.parametrize(("way", "spared"), SAVINGS.items())
 def test_each_mode_detects_drop_and_saves_trials_if_there_is_none(way, spared):
     """Else the laws above say little."""
-    fine, broken = [[[True, True]] * MOST] * TESTS, [[[False, False]] * MOST] * TESTS
-    recorded = [[[[True, True]] * RECORDED] * TESTS] * 4
+    fine, broken = (((verdicts,) * MOST,) * TESTS for verdicts in ((True, True), (False, False)))
+    recorded = [(((True, True),) * RECORDED,) * TESTS] * 4
     passed, failed = (final_results(WAYS[way], head, fine, recorded) for head in (fine, broken))
     assert (passed.gate.passed, passed.comparison.method) == (True, spared)
     assert not failed.gate.passed

@@ -63,23 +63,6 @@ A, B = a_test("a"), a_test("b")
 QUARANTINE = {"quarantine": {"reason": "flaky", "until": "2999-01-01"}}
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "kind", "values"),
-    [
-        ({"critical": True}, {}, "test_not_critical", (None, None)),
-        ({}, {"mayEscalate": True}, "test_may_escalate", (None, None)),
-        ({}, QUARANTINE, "test_quarantined", (None, None)),
-        ({"minScore": 90}, {"minScore": 80.5}, "min_score_lowered", ("90", "80.5")),
-        ({"minScore": 90}, {}, "min_score_lowered", ("90", None)),
-    ],
-)
-def test_test_with_relaxed_settings_is_listed_as_weakening(before, now, kind, values):
-    """By its own keys; the other way round it requires more."""
-    weak, strong = a_suite(a_test("a", **now)), a_suite(a_test("a", **before))
-    assert (weakenings([strong], [weak]), weakenings([weak], [strong])) == ([(kind, "a", None, *values)], [])
-    assert weakenings([strong], [strong]) == []
-
-
 def test_removed_reworded_or_lighter_criteria_are_listed():
     """The words of a judged criterion are what is asked; those of a strict check are only its name."""
     heavy = FRIENDLY | {"weight": 2}
@@ -115,7 +98,7 @@ def test_renamed_test_is_compared_and_not_listed_as_removed():
         assert weakenings([a_suite(*base)], [a_suite(*head)]) == expected
 
 
-def test_renamed_moved_or_split_suite_is_not_listed_as_removed():
+def test_removed_suite_is_listed_once_and_a_renamed_moved_or_split_one_is_not():
     base = [a_suite(A, B, minScore=90)]
     for head in (
         [a_suite(A, B, name="Store", file="Shop.yaml", minScore=90)],
@@ -126,10 +109,7 @@ def test_renamed_moved_or_split_suite_is_not_listed_as_removed():
         assert weakenings(base, head) == []
     lower = [a_suite(A, name="One", minScore=90), a_suite(B, name="Two", minScore=70)]
     assert weakenings(base, lower) == [("min_score_lowered", "Shop", None, "90", "70")]
-
-
-def test_removed_suite_is_listed_once_and_unselected_tests_are_not():
-    """Not all of its tests. Suites of one name are told apart by their files, or else by their order."""
+    # Not all tests of a removed suite are listed. Suites of one name are told apart by files, or by order.
     tax = a_suite(a_test("c"), name="Tax")
     assert weakenings([a_suite(A, B), tax], [a_suite(A, B)]) == [gone("suite_removed", "Tax")]
     one, two = a_suite(A, file="1.yaml"), a_suite(A, B, file="2.yaml")
@@ -141,9 +121,9 @@ def test_removed_suite_is_listed_once_and_unselected_tests_are_not():
     assert compare(head, run_of(a_suite(A, B)), Policy()).items == ()
 
 
-@each_row(
-    ("before", "now", "option"),
-    [
+def test_loosened_gate_limit_is_listed_as_weakening():
+    """By what the baseline has recorded."""
+    for before, now, option in (
         ({"min_score": 85}, {"min_score": 80}, ("min-score", "85", "80")),
         ({"max_drop": "2"}, {"max_drop": "5"}, ("max-drop", "2", "5")),
         ({"max_drop": "2"}, {}, ("max-drop", "2", None)),
@@ -153,62 +133,63 @@ def test_removed_suite_is_listed_once_and_unselected_tests_are_not():
         ({"thresholds": "tag:x=90"}, {"thresholds": "tag:x=80"}, ("thresholds tag:x", "90", "80")),
         ({"thresholds": "tag:x=90"}, {"thresholds": "tag:y=90"}, ("thresholds tag:x", "90", None)),
         ({"max_drop": "suite:Shop=3"}, {"max_drop": "suite:Shop=4"}, ("max-drop suite:Shop", "3", "4")),
-    ],
-)
-def test_loosened_gate_limit_is_listed_as_weakening(before, now, option):
-    """By what the baseline has recorded."""
-    strict, loose = Policy.from_options(before), Policy.from_options(now)
-    suite = a_suite(A)
-    items = compare(run_of(suite), run_of(suite, policy=strict), loose).items
-    assert [(item.kind, item.option, item.before, item.now) for item in items] == [
-        ("limit_loosened", *option)
-    ]
-    assert compare(run_of(suite), run_of(suite, policy=strict), strict).items == ()
+    ):
+        strict, loose = Policy.from_options(before), Policy.from_options(now)
+        suite = a_suite(A)
+        items = compare(run_of(suite), run_of(suite, policy=strict), loose).items
+        assert [(item.kind, item.option, item.before, item.now) for item in items] == [
+            ("limit_loosened", *option)
+        ]
+        assert compare(run_of(suite), run_of(suite, policy=strict), strict).items == ()
 
 
-@pytest.mark.parametrize("limit", [{"thresholds": "tag:safety=100"}, {"max_drop": "tag:safety=0"}])
-def test_removed_tag_with_own_limit_is_listed_as_weakening(limit):
-    """Its tag would guard it no longer. Tags without a limit may come and go."""
-    policy = Policy.from_options(limit)
-    base = run_of(a_suite(a_test("a", tags=["safety", "slow"])), policy=policy)
-    (item,) = compare(run_of(a_suite(a_test("a"))), base, policy).items
-    assert (item.kind, item.test, item.option) == ("test_left_part", "a", "tag:safety")
-    assert compare(run_of(a_suite(a_test("a", tags=["safety"]))), base, policy).items == ()
-
-
-@pytest.mark.parametrize(
-    ("limit", "head"),
-    [
+def test_test_that_leaves_a_limit_by_its_tag_name_or_suite_is_listed():
+    """Its tag or name would guard it no longer. Tags without a limit may come and go; a limit of one suite or
+    test goes with what it guarded, not with the name."""
+    for limit in ({"thresholds": "tag:safety=100"}, {"max_drop": "tag:safety=0"}):
+        policy = Policy.from_options(limit)
+        base = run_of(a_suite(a_test("a", tags=["safety", "slow"])), policy=policy)
+        (item,) = compare(run_of(a_suite(a_test("a"))), base, policy).items
+        assert (item.kind, item.test, item.option) == ("test_left_part", "a", "tag:safety")
+        assert compare(run_of(a_suite(a_test("a", tags=["safety"]))), base, policy).items == ()
+    for limit, head in (
         ("suite:Shop", [a_suite(B), a_suite(A, name="Other")]),
         ("test:a", [a_suite(A | {"name": "c"}, B | {"name": "a"}), a_suite(B, name="Other")]),
         ("test:a", [a_suite(A | {"name": "c"}, B), a_suite(a_test("d", name="a"), name="Other")]),
-    ],
-)
-def test_move_or_rename_of_test_out_of_its_limit_is_listed_as_weakening(limit, head):
-    """A limit of one suite or test goes with what it guarded, not with the name."""
-    policy = Policy.from_options({"thresholds": f"{limit}=95"})
-    base = run_of(a_suite(A, B), policy=policy)
-    (item,) = compare(run_of(*head), base, policy).items
-    assert (item.kind, item.test, item.option) == ("test_left_part", "a", limit)
-    assert compare(run_of(a_suite(A, B)), base, policy).items == ()
+    ):
+        policy = Policy.from_options({"thresholds": f"{limit}=95"})
+        base = run_of(a_suite(A, B), policy=policy)
+        (item,) = compare(run_of(*head), base, policy).items
+        assert (item.kind, item.test, item.option) == ("test_left_part", "a", limit)
+        assert compare(run_of(a_suite(A, B)), base, policy).items == ()
 
 
 PATHS = ["agent.py", "prompts/**"]
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "narrowed"),
-    [
+def test_relaxed_settings_and_fewer_paths_of_a_test_are_listed():
+    """By its own keys; the other way round it requires more. Paths are its own, or those of its suite."""
+    for before, now, kind, values in (
+        ({"critical": True}, {}, "test_not_critical", (None, None)),
+        ({}, {"mayEscalate": True}, "test_may_escalate", (None, None)),
+        ({}, QUARANTINE, "test_quarantined", (None, None)),
+        ({"minScore": 90}, {"minScore": 80.5}, "min_score_lowered", ("90", "80.5")),
+        ({"minScore": 90}, {}, "min_score_lowered", ("90", None)),
+    ):
+        weak, strong = a_suite(a_test("a", **now)), a_suite(a_test("a", **before))
+        assert (weakenings([strong], [weak]), weakenings([weak], [strong])) == (
+            [(kind, "a", None, *values)],
+            [],
+        )
+        assert weakenings([strong], [strong]) == []
+    for before, now, narrowed in (
         *[(None, PATHS, True), (PATHS, PATHS[1:], True), (PATHS, ["agent.md", *PATHS[1:]], True)],
         *[(PATHS, PATHS[::-1], False), (PATHS, ["more", *PATHS], False), (PATHS, None, False)],
-    ],
-)
-def test_test_that_depends_on_fewer_paths_is_listed(before, now, narrowed):
-    """The paths are its own, or those of its suite."""
-    whens = [{"when": {"paths": paths}} if paths else {} for paths in (before, now)]
-    expected = [gone("test_when_narrowed", "a")] if narrowed else []
-    for suites in ([[a_suite(A, **when)] for when in whens], [[a_suite(A | when)] for when in whens]):
-        assert weakenings(*suites) == expected
+    ):
+        whens = [{"when": {"paths": paths}} if paths else {} for paths in (before, now)]
+        expected = [gone("test_when_narrowed", "a")] if narrowed else []
+        for suites in ([[a_suite(A, **when)] for when in whens], [[a_suite(A | when)] for when in whens]):
+            assert weakenings(*suites) == expected
 
 
 def test_saved_runs_are_compared_by_their_recorded_limits():
@@ -266,16 +247,6 @@ def test_list_of_weakenings_is_limited_to_twenty():
     section = story.of_run(build.results(weakened=Weakened(branch="main", items=items, code="c")))
     assert section.heading == "30 tests of main are gone."
     assert (len(section.items), section.items[-1]) == (21, "10 more are in `weakened` of _results.json.")
-
-
-def test_weakening_is_unknown_if_suites_or_limits_are_not_recorded():
-    suite, unknown = a_suite(A), run_of()
-    base = run_of(suite)
-    assert "does not record what its suites" in compare(base, unknown, Policy()).unknown
-    why = "this run does not record what its suites require"
-    assert compare(unknown, base, Policy()).unknown == why
-    without = replace(base, run=replace(base.run, config=base.run.config | {"minScore": None}))
-    assert compare(base, without, Policy()).unknown == "the baseline does not record its min-score"
 
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
@@ -380,7 +351,14 @@ async def test_baseline_without_definitions_leaves_no_verdict_if_weakened_is_fai
         assert decide(given, Policy(weakened=FAIL), RunEnding()).exit_code == code
 
 
-def test_weakening_is_not_checked_for_results_of_other_tools():
+def test_weakening_is_unknown_without_records_and_unchecked_for_other_tools():
+    suite, unknown = a_suite(A), run_of()
+    base = run_of(suite)
+    assert "does not record what its suites" in compare(base, unknown, Policy()).unknown
+    why = "this run does not record what its suites require"
+    assert compare(unknown, base, Policy()).unknown == why
+    without = replace(base, run=replace(base.run, config=base.run.config | {"minScore": None}))
+    assert compare(base, without, Policy()).unknown == "the baseline does not record its min-score"
     results = build.results(build.suite_result("S", build.test_result("t"), adapter="results:junit"))
     assert weakened_since(results, Policy(weakened=FAIL), BaselineResults(results)) is None
     check = weakened_check(checks_of(GateInput(results), Policy(weakened=FAIL)))
@@ -410,14 +388,16 @@ def test_persona_that_loses_a_trait_or_language_is_listed(now, user):
     assert weakenings([before], [after]) == ([] if user is SAME else [lost])
 
 
-@pytest.mark.parametrize("now", [{"languages": ["de"]}, {"languages": []}])
-def test_removed_language_is_listed_as_a_removed_test(now):
+def test_removed_language_is_listed_as_a_removed_test():
     """Of the suite, or of one test."""
-    test = a_test("a", turns=[{"user": "auto"}])
-    before = a_suite(test, languages=["de", "fr"])
-    removed = [gone("test_removed", f"a ({code})") for code in ("de", "fr") if code not in now["languages"]]
-    assert weakenings([before], [a_suite(test, **now)]) == removed
-    assert weakenings([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
+    for now in ({"languages": ["de"]}, {"languages": []}):
+        test = a_test("a", turns=[{"user": "auto"}])
+        before = a_suite(test, languages=["de", "fr"])
+        removed = [
+            gone("test_removed", f"a ({code})") for code in ("de", "fr") if code not in now["languages"]
+        ]
+        assert weakenings([before], [a_suite(test, **now)]) == removed
+        assert weakenings([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
 
 
 def test_independent_tests_that_join_one_cluster_are_listed():
