@@ -134,9 +134,8 @@ async def test_value_that_only_the_agent_could_reveal_or_a_tool_got_fails(strict
     later = [("auto", CODE, f"Right: {CODE}."), ("fixed", f"So it is {CODE}?", "Yes.")]
     assert str((await finding_on_turns(*later, strict=strict)).outcome) == "failed"
     # A user tells the agent a card number, not a tracker.
-    finding = await finding_on_turns(
-        ("auto", f"My code is {CODE}.", f"code={CODE}"), strict="not_in_tool_calls", userInfo={"code": CODE}
-    )
+    turn = ("auto", f"My code is {CODE}.", f"code={CODE}")
+    finding = await finding_on_turns(turn, strict="not_in_tool_calls", userInfo={"code": CODE})
     assert (str(finding.outcome), finding.evidence) == ("failed", (1,))
 
 

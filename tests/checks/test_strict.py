@@ -57,15 +57,23 @@ ON_TRACE = [kind for kind in STRICT_KINDS if kind not in TEXT | OF_REPLIES | {"s
 
 
 @each_row("kind", ON_TRACE)
-def test_missing_trace_of_any_reply_leaves_the_check_undecided(kind):
-    verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
+def test_missing_trace_of_any_reply_leaves_the_check_undecided_and_names_its_path(kind):
+    arguments = ARGUMENTS.get(kind, {})
+    verdict = decide(kind, NO_TRACE, NO_TRACE, **arguments)
     assert outcome(verdict) == "undecided/no_evidence"
     assert "no reply reports" in verdict.reason
     for replies, number in (({}, NO_TRACE), 2), ((NO_TRACE, {}), 1):
-        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
-        assert outcome(verdict) == "undecided/no_evidence"
+        verdict = decide(kind, *replies, **arguments)
+        assert (outcome(verdict), verdict.evidence) == ("undecided/no_evidence", (number,))
         assert f"the reply in turn {number} does not report" in verdict.reason
-        assert verdict.evidence == (number,)
+    silent = NO_TRACE | {"not_found": NOT_FOUND}
+    for replies in ((silent, silent), ({}, silent)):
+        verdict = decide(kind, *replies, **arguments)
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert f": $.{PATH_OF[kind]} finds nothing" in verdict.reason
+    others = {key: value for key, value in NOT_FOUND.items() if key not in {PATH_OF[kind], "toolCalls"}}
+    if PATH_OF[kind] != "escalated":  # to which workflows are evidence too
+        assert "finds nothing" not in decide(kind, NO_TRACE | {"not_found": others}, **arguments).reason
 
 
 def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object():
@@ -94,19 +102,6 @@ KINDS_OF_PATH = {
 }
 PATH_OF = {kind: path for path, kinds in KINDS_OF_PATH.items() for kind in kinds}
 NOT_FOUND = {path: f"$.{path} finds nothing" for path in KINDS_OF_PATH}
-
-
-@each_row("kind", ON_TRACE)
-def test_reason_names_the_path_that_found_nothing(kind):
-    silent = NO_TRACE | {"not_found": NOT_FOUND}
-    for replies in ((silent, silent), ({}, silent)):
-        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
-        assert outcome(verdict) == "undecided/no_evidence"
-        assert f": $.{PATH_OF[kind]} finds nothing" in verdict.reason
-    others = {key: value for key, value in NOT_FOUND.items() if key not in {PATH_OF[kind], "toolCalls"}}
-    if PATH_OF[kind] != "escalated":  # to which workflows are evidence too
-        verdict = decide(kind, NO_TRACE | {"not_found": others}, **ARGUMENTS.get(kind, {}))
-        assert "finds nothing" not in verdict.reason
 
 
 @each_row("kind", STRICT_KINDS)
@@ -159,9 +154,8 @@ def test_escalation_is_recognized_by_a_workflow_or_a_reported_hand_over():
     assert outcome(decide("not_escalated", FORWARDED)) == "failed"
     silent = {"workflows": None, "handed_over": False}
     over = {"workflows": None, "handed_over": True}
-    assert decide("escalated", silent, over) == Verdict.passed(
-        "the agent handed over to a person in turn 2", 2
-    )
+    reason = "the agent handed over to a person in turn 2"
+    assert decide("escalated", silent, over) == Verdict.passed(reason, 2)
     assert outcome(decide("not_escalated", silent)) == "passed"
     assert outcome(decide("escalated", {"handed_over": False}, FORWARDED)) == "passed"
     assert outcome(decide("tool_not_used", over, toolName="REFUND")) == "undecided/no_evidence"

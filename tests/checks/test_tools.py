@@ -29,9 +29,8 @@ def uncaptured(name: str) -> ToolCall:
 def decide(kind: str, *turns: list[ToolCall] | None, unanswered: int | None = None, **fields):
     """The verdict on turns with these calls; None for a turn whose calls are unknown."""
     evaluation = EVALUATION.validate_python({"criterion": "c", "strict": kind, **fields})
-    replies = tuple(
-        build.turn(i, tool_calls=calls, workflows=None, integrations=None) for i, calls in enumerate(turns, 1)
-    )
+    untold = {"workflows": None, "integrations": None}
+    replies = tuple(build.turn(i, tool_calls=calls, **untold) for i, calls in enumerate(turns, 1))
     status = EndState.COMPLETED if unanswered is None else EndState.FAILED
     return evaluation.decide(Transcript(turns=replies, status=status, unanswered=unanswered))
 
@@ -147,9 +146,8 @@ def test_sequence_modes_over_turns_are_undecided_if_unknown_calls_could_change_t
         *[([A, C, B], ["in_order", "superset"]), ([B, C, A], ["superset"]), ([A], ["subset"]), ([A, A], [])],
         *[([], ["subset"]), ([A, B, B], ["in_order", "superset"])],
     ):
-        assert [
-            mode for mode in MODES if outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) == "passed"
-        ] == passing
+        outcomes = {mode: outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) for mode in MODES}
+        assert [mode for mode in MODES if outcomes[mode] == "passed"] == passing
     tools = ["lookup", {"name": "refund", "args": {"amount": 42}}]
     assert outcome("tool_sequence", [LOOKUP], [REFUND], tools=tools) == "passed"
     assert outcome("tool_sequence", [REFUND], [LOOKUP], tools=tools) == "failed"

@@ -67,12 +67,18 @@ async def outcome_of(transcript: Transcript, *answers) -> Outcome:
     return (await decide(transcript, *answers))[0].outcome
 
 
-async def test_claim_with_a_matching_call_passes():
+async def test_claim_with_a_matching_call_passes_in_any_typography():
     transcript = talk(("Which one?", ()), (SAYS, (LOOK_UP, REFUND)))
     verdict, llm = await decide(transcript, answer([], [claim("refunded order 4711", 2, about="4711")]))
     assert (verdict.outcome, verdict.reason, verdict.rests_on) == ("passed", "I went through it.", "quotes")
     assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(2, "refunded order 4711")]
     assert len(llm.prompts) == 1
+    for quote, says in (
+        ('I have marked it as "paid"', "I have **marked** it as “paid”."),
+        ("I've refunded it - today", "I’ve refunded it – today!"),
+        *[("已为您退款", "好的，已为您退款。"), ("DONE, AND SENT", "Done,\nand sent."), ("Done", "Done.")],
+    ):
+        assert await outcome_of(talk((says, (REFUND,))), answer([claim(quote)])) is Outcome.PASSED
 
 
 WRONG_ORDER = "I have refunded order 4712."
@@ -135,9 +141,8 @@ async def test_claims_are_supported_by_calls_integrations_and_hand_overs_before_
     assert "'4712'" in verdict.reason
     # Calls of integrations and hand-overs back claims too.
     handed = build.turn(agent="I have passed you on to a colleague.", handed_over=True)
-    refunded = build.turn(
-        2, agent=SAYS, integrations=(Integration(code="REFUND_API", status=200),), params={"order": 4711}
-    )
+    calls = (Integration(code="REFUND_API", status=200),)
+    refunded = build.turn(2, agent=SAYS, integrations=calls, params={"order": 4711})
     transcript = Transcript(turns=(handed, refunded), status=EndState.COMPLETED)
     both = answer([claim("I have passed you on", 1)], [claim(SAYS, 2)])
     verdict, llm = await decide(transcript, both)
@@ -195,7 +200,13 @@ async def test_malformed_answer_is_a_judge_error():
         assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.JUDGE_ERROR)
 
 
-async def test_conversation_without_claims_passes_and_one_vote_overlooking_them_does_not():
+def listing_claims(prompt) -> str:
+    """A judge that knows one claim when it sees it."""
+    claimed = [claim("I have taken care of that for you", 0)] if CLAIM in prompt.text else []
+    return answer(claimed)
+
+
+async def test_only_conversation_without_claims_passes_whatever_one_vote_overlooks():
     verdict, _ = await decide(talk(("Hello!", ()), (REFUSAL, ())), answer([], []))
     assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
     transcript = talk((CLAIM, ()))
@@ -204,16 +215,7 @@ async def test_conversation_without_claims_passes_and_one_vote_overlooking_them_
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.FAILED, 3)
     verdict, _ = await decide(transcript, LLMError("away"), overlooks, finds, votes=3)
     assert verdict.outcome is Outcome.UNDECIDED
-
-
-def listing_claims(prompt) -> str:
-    """A judge that knows one claim when it sees it."""
-    claimed = [claim("I have taken care of that for you", 0)] if CLAIM in prompt.text else []
-    return answer(claimed)
-
-
-async def test_inactive_agent_that_claims_success_fails_and_one_that_refuses_passes():
-    """No strict check tells them apart: neither calls anything."""
+    # No strict check tells these agents apart: neither calls anything.
     refuses, _ = await decide(talk((REFUSAL, ())), listing_claims, lines=1)
     claims, _ = await decide(talk((CLAIM, ())), listing_claims, lines=1)
     assert (refuses.outcome, claims.outcome) == (Outcome.PASSED, Outcome.FAILED)
@@ -221,7 +223,7 @@ async def test_inactive_agent_that_claims_success_fails_and_one_that_refuses_pas
     assert claims.reason == f"turn 1 claims '{quote}', {reason}"
 
 
-async def test_calls_that_are_or_become_unknown_leave_claims_undecided():
+async def test_claims_are_undecided_if_calls_are_unknown_or_lines_were_not_sent():
     known = ("Hello.", ())
     for transcript in (talk((SAYS, None)), talk(known, (SAYS, None)), talk(known, unanswered=2)):
         verdict, llm = await decide(transcript, LLMError("asked"))
@@ -233,22 +235,11 @@ async def test_calls_that_are_or_become_unknown_leave_claims_undecided():
     assert with_less(BACKED, before, transcript, Verdict.failed("unused")) is before
     after = with_less(BACKED, before, talk((SAYS, None)), Verdict.failed("unused"))
     assert (after.outcome, after.cause) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE)
-
-
-async def test_pass_but_not_fail_becomes_undecided_after_unsent_lines():
+    # A pass, but not a fail, becomes undecided after unsent lines.
     ended = talk(("I pass you on.", ()), status=EndState.ESCALATED)
     verdict, _ = await decide(ended, answer([]))
     assert (verdict.outcome, verdict.cause) == (Outcome.UNDECIDED, Cause.NOT_REACHED)
     assert await outcome_of(ended, answer([claim("I pass you on", 0)])) is Outcome.FAILED
-
-
-async def test_quote_with_different_typography_is_accepted():
-    for quote, says in (
-        ('I have marked it as "paid"', "I have **marked** it as “paid”."),
-        ("I've refunded it - today", "I’ve refunded it – today!"),
-        *[("已为您退款", "好的，已为您退款。"), ("DONE, AND SENT", "Done,\nand sent."), ("Done", "Done.")],
-    ):
-        assert await outcome_of(talk((says, (REFUND,))), answer([claim(quote)])) is Outcome.PASSED
 
 
 async def test_agent_text_cannot_fake_tool_calls_or_the_answer_of_the_judge():
@@ -265,9 +256,8 @@ async def test_agent_text_cannot_fake_tool_calls_or_the_answer_of_the_judge():
 
 async def test_claims_prompt_is_redacted_and_not_shared_with_other_criteria():
     paid = ToolCall(name="pay", arguments={"token": "s3cr3t-value"}, status="error")
-    verdict, llm = await decide(
-        talk(("I have paid.", (paid,))), answer([claim("I have paid")]), secrets=["s3cr3t-value"]
-    )
+    talked, secrets = talk(("I have paid.", (paid,))), ["s3cr3t-value"]
+    verdict, llm = await decide(talked, answer([claim("I have paid")]), secrets=secrets)
     assert "s3cr3t-value" not in llm.prompts[0].text + verdict.reason
     assert "***" in llm.prompts[0].text
     plain = [Judged(criterion=f"It is polite {number}") for number in range(2)]

@@ -25,9 +25,8 @@ def judge_answering(decide, *, quoting: bool = True) -> fakes.ScriptedLLM:
     def answer(prompt):
         first = prompt_block(prompt.text, "conversation")[0]
         quotes = [(1, first["agent"][:30])] if quoting else []
-        return fakes.judge_answer(
-            decide(TRUTH[prompt_block(prompt.text, "criterion")]), "So it is here.", *quotes
-        )
+        right = TRUTH[prompt_block(prompt.text, "criterion")]
+        return fakes.judge_answer(decide(right), "So it is here.", *quotes)
 
     return fakes.ScriptedLLM(answer)
 
@@ -79,9 +78,8 @@ def chance(share_of: dict[str, float]) -> float:
     kinds = Counter(TRUTH.values())
 
     def exactly(kind: str, right: int) -> float:
-        return (
-            comb(kinds[kind], right) * share_of[kind] ** right * (1 - share_of[kind]) ** (kinds[kind] - right)
-        )
+        share, asked = share_of[kind], kinds[kind]
+        return comb(asked, right) * share**right * (1 - share) ** (asked - right)
 
     return sum(
         exactly("pass", p) * exactly("fail", f) * exactly("cannot_tell", c)
@@ -111,6 +109,5 @@ async def test_judge_that_passes_half_of_the_failing_questions_fails():
 
     result = await control.ask(judge_answering(decide), Redactor())
     assert (result.right, result.passed) == (13, False)
-    assert result.failure == (
-        "answered 13 of 16 control questions right, but only 3 of the 6 whose answer is 'fail' (4 required)"
-    )
+    reason = "but only 3 of the 6 whose answer is 'fail' (4 required)"
+    assert result.failure == f"answered 13 of 16 control questions right, {reason}"

@@ -5,6 +5,8 @@ from dataclasses import replace
 import builders as build
 import fakes
 from each_row import each_row
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.checks.evaluation import Judged
@@ -15,6 +17,7 @@ from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import transcript_view
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge, JudgeAnswer
+from ci_evals.grading.quotes import is_empty, occurs
 from ci_evals.ports import Completion
 from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
@@ -86,9 +89,8 @@ async def test_pass_without_evidence_of_every_turn_is_void_but_fail_is_accepted(
         ([1], [(2, "Done.")], "turn 2"),
     ):
         stated = {"rests_on": "absence", "looked_at": looked_at}
-        assert (
-            left_out in (await assert_void(fakes.judge_answer("pass", "It is so.", *quotes, **stated))).reason
-        )
+        passing = fakes.judge_answer("pass", "It is so.", *quotes, **stated)
+        assert left_out in (await assert_void(passing)).reason
         verdict, llm = await decide(fakes.judge_answer("fail", "It is so.", *quotes, **stated))
         assert (verdict.outcome, verdict.rests_on, len(llm.prompts)) == (Outcome.FAILED, None, 1)
 
@@ -272,11 +274,10 @@ async def test_criteria_are_judged_concurrently_and_findings_keep_their_order():
             return Completion(answer("fail" if "FIRST" in prompt.text else "pass"))
 
     findings = await grade(TEST, TEST.turns, CONVERSATION, Judge([Slow([])], Redactor()))
-    assert [(f.criterion, f.kind, f.outcome) for f in findings] == [
-        ("FIRST criterion", "judged", "failed"),
-        ("SECOND criterion", "judged", "passed"),
-        ("no escalation", "strict", "passed"),
-    ]
+    names = ["FIRST criterion", "SECOND criterion", "no escalation"]
+    assert [f.criterion for f in findings] == names
+    expected = [("judged", "failed"), ("judged", "passed"), ("strict", "passed")]
+    assert [(f.kind, f.outcome) for f in findings] == expected
 
 
 async def test_judged_criteria_are_undecided_without_a_judge_or_a_reply():
@@ -294,3 +295,42 @@ def test_judge_sees_tool_calls_with_arguments_and_results():
     call = {"name": "refund", "arguments": {"amount": 42}, "result": {"ok": True}, "status": "ok"}
     turn = build.turn(**views_of((ToolCall(**call, id="c1"),)), rules=None, integrations=None)
     assert transcript_view.agent_actions(turn) == {"tool_calls": [call]}
+
+
+USER = "Hi! My order 1042 didn't arrive \u2013 can I get a refund?"
+AGENT = (
+    "**Sorry** to hear that.\n\n"
+    "- We\u2019ll refund \u201cEUR 42\u201d within 5 days\u2026 thanks for `waiting`."
+)
+SPOKEN = (USER, AGENT)
+
+
+def test_quote_is_found_despite_other_typography_but_not_altered_or_too_short():
+    """White space, quotation marks, dashes, case, emphasis and escapes of JSON are all one."""
+    for quote in (
+        *("My order 1042 didn't arrive", "my ORDER  1042\ndidn\u2019t arrive - can I", "Sorry to hear that"),
+        *("**Sorry** to hear", "We'll refund 'EUR 42' within 5 days", '"We\u2019ll refund"'),
+        *("We'll refund ... within 5 days", "Sorry [...] refund \u2026 5 days"),
+        *("5 days... thanks for waiting", "to hear that,", "My order 1042 \u2026", USER, AGENT),
+        *('We\\u2019ll refund \\"EUR 42\\"', "fo\u200br waiting"),
+    ):
+        assert occurs(quote, SPOKEN), quote
+    for quote in (
+        *("My order 1043 didn't arrive", "We will refund", "5 days ... refund", "within 5 days refund"),
+        "My order ... Sorry",  # of two speakers
+        *("e", "I ... a ... refund", "...", "\u2026 ! \u2026", "", " "),
+    ):
+        assert not occurs(quote, SPOKEN), quote
+    assert occurs("No.", ["no", "x"])
+    assert not occurs("no", ["I know that", "x"])
+    assert occurs("\u9000\u6b3e", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+    assert not occurs("\u9000", ["\u6211\u60f3\u8981\u9000\u6b3e\u3002"])
+    assert [is_empty(quote) for quote in (" \n", "**", "...")] == [True, True, False]
+
+
+@given(st.text(min_size=1, max_size=80), st.data())
+def test_any_long_enough_part_of_the_text_is_found(text, data):
+    start = data.draw(st.integers(0, len(text) - 1))
+    part = text[start : data.draw(st.integers(start + 1, len(text)))]
+    if sum(char.isalnum() for char in part) >= 12 and "." not in part and "\\" not in part:
+        assert occurs(part, [text])

@@ -55,9 +55,8 @@ async def test_distinct_redacted_texts_but_no_empty_replies_are_embedded_in_one_
     verdict, embedder = await decide(check("Paris", "Rome", turn="any"), "Rome", "Berlin", "", "Rome")
     assert (verdict.evidence, embedder.asked) == ((1,), [("Rome", "Paris", "Berlin")])
     redactor = Redactor(keys=["key-123456"])
-    verdict, embedder = await decide(
-        check("Paris"), "key-123456 Paris", vectors=lambda _: (1, 1), redactor=redactor
-    )
+    settings = {"vectors": lambda _: (1, 1), "redactor": redactor}
+    verdict, embedder = await decide(check("Paris"), "key-123456 Paris", **settings)
     assert embedder.asked == [("*** Paris", "Paris")]
     assert verdict.outcome is Outcome.PASSED
     verdict, embedder = await decide(check("Paris"), "Paris", " \n")
@@ -118,9 +117,8 @@ async def test_only_semantic_matches_need_an_embedding_model():
     meaning, text = await graded(check("Paris"), check("Paris", match="exact"))
     assert (meaning.kind, meaning.strict, meaning.cause) == ("strict", "answer_matches", Cause.NO_MODEL)
     assert text.outcome is Outcome.PASSED
-    (finding,) = await graded(
-        check("Paris"), semantic_matcher=SemanticMatcher(fakes.ScriptedEmbedder(CAPITALS), Redactor())
-    )
+    matcher = SemanticMatcher(fakes.ScriptedEmbedder(CAPITALS), Redactor())
+    (finding,) = await graded(check("Paris"), semantic_matcher=matcher)
     assert finding.outcome is Outcome.PASSED
 
 

@@ -1,15 +1,16 @@
 """Tests that depend on each other count as one: the same task with several users."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from random import Random
 from statistics import fmean
 
 import builders as build
 import pytest
-from cluster_simulation import Personas, called_worse, covers, newly_failing
 from doc_pages import page, table
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import trial
+from simulated_agents import MEAN, Case, agent
 
 from ci_evals import load_suite
 from ci_evals.domain.results.run import Results
@@ -18,7 +19,111 @@ from ci_evals.scoring import numbers
 from ci_evals.scoring.clusters import merged, merged_pairs
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.statistics import ScorePair
+from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop, mean_interval
+
+
+@dataclass(frozen=True)
+class Personas:
+    """Tests, each played with some users in some trials."""
+
+    tests: int
+    users: int
+    trials: int
+    shared: bool = False
+    """True if what goes wrong in a trial goes wrong for all users of the test, as by a broken test system."""
+
+    def scores(self, cases: list[Case], rng: Random) -> list[tuple[float, ...]]:
+        """The scores of all tests' trials, those of one original test side by side."""
+        played = []
+        for case in cases:
+            by_trial = [self._trial(case, rng) for _ in range(self.trials)]
+            played += zip(*by_trial, strict=True)
+        return played
+
+    def _trial(self, case: Case, rng: Random) -> list[float]:
+        if not self.shared:
+            return [case.play(1, rng)[0] for _ in range(self.users)]
+        astray = rng.random() < case.derails * 3
+        score = 100 * case.chances[0] * (0.35 if astray else 1)
+        return [min(100.0, max(0.0, score + rng.gauss(0, 5))) for _ in range(self.users)]
+
+    @property
+    def clusters(self) -> list[int]:
+        """The original test of each test."""
+        return [place // self.users for place in range(self.tests * self.users)]
+
+
+def covers(setting: Personas, times: int) -> tuple[float, float]:
+    """How often the interval of a score holds the true one: by original tests, and by all tests."""
+    by_cluster = by_test = 0
+    for number in range(times):
+        rng = Random(f"cover {setting} {number}")
+        means = [*map(fmean, setting.scores(agent(setting.tests, rng), rng))]
+        by_cluster += _holds(mean_interval(means, setting.clusters))
+        by_test += _holds(mean_interval(means))
+    return by_cluster / times, by_test / times
+
+
+def _holds(interval) -> bool:
+    return interval.low <= MEAN <= interval.high
+
+
+def called_worse(setting: Personas, times: int) -> tuple[float, float]:
+    """How often an unchanged agent is called worse: by original tests, and by all tests."""
+    by_cluster = by_test = 0
+    for number in range(times):
+        rng = Random(f"level {setting} {number}")
+        cases = agent(setting.tests, rng)
+        head, base = setting.scores(cases, rng), setting.scores(cases, rng)
+        pairs = [ScorePair(one, other) for one, other in zip(head, base, strict=True)]
+        by_cluster += _p(merged_pairs(pairs, setting.clusters), number) <= ALPHA
+        by_test += _p(pairs, number) <= ALPHA
+    return by_cluster / times, by_test / times
+
+
+def newly_failing(setting: Personas, times: int) -> tuple[float, float, float]:
+    """How often an unchanged agent newly fails a test, and its mean odds: by original tests, and by all.
+
+    A trial goes wrong once in ten times on average: more often in some tests, and in all trials of a test's
+    users at once if these are shared.
+    """
+    failing = by_cluster = by_test = 0.0
+    for number in range(times):
+        rng = Random(f"newly {setting} {number}")
+        rates = [rng.betavariate(0.5, 4.5) for _ in range(setting.tests)]
+        recorded, new = _passes(setting, rates, rng), _passes(setting, rates, rng)
+        failing += any(all(was) and not all(now) for was, now in zip(recorded, new, strict=True))
+        by_cluster += _odds_of_newly_failing(setting, recorded, number, clusters=True)
+        by_test += _odds_of_newly_failing(setting, recorded, number, clusters=False)
+    return failing / times, by_cluster / times, by_test / times
+
+
+def _passes(setting: Personas, rates: list[float], rng: Random) -> list[list[bool]]:
+    """Whether each trial of each test passes."""
+    played = []
+    for rate in rates:
+        users = [[rng.random() >= rate for _ in range(setting.trials)] for _ in range(setting.users)]
+        played += [users[0]] * setting.users if setting.shared else users
+    return played
+
+
+def _odds_of_newly_failing(
+    setting: Personas, recorded: list[list[bool]], number: int, *, clusters: bool
+) -> float:
+    tests = []
+    for place, passes in enumerate(recorded):
+        outcomes = ("passed" if passed else "failed" for passed in passes)
+        trials = tuple(trial(outcome, index=index) for index, outcome in enumerate(outcomes, 1))
+        cluster = f"c{setting.clusters[place]}" if clusters else None
+        tests.append(replace(build.test_result(f"t{place}", trials=trials), cluster=cluster))
+    results = build.results(build.suite_result("S", *tests), run=build.run_info(id=f"run {number}"))
+    passed = [place for place, test in enumerate(tests) if test.passed]
+    return fmean(TrialNoise(results).misses(passed))
+
+
+def _p(pairs: list[ScorePair], number: int) -> float:
+    return chance_of_drop(pairs, str(number), draws=499).p
+
 
 RULE = ScoreRule(offline=False)
 SCORES = st.lists(st.integers(0, 100).map(float), min_size=1, max_size=4).map(tuple)
@@ -33,13 +138,11 @@ def run(run_id: str, scores: dict[str, tuple[int, ...]], cluster_of=task_of):
     """A run with these scores of trials by test, in clusters by the first word of their names."""
     tests = []
     for name, of_trials in scores.items():
-        trials = tuple(
-            trial(f"passed*{score}", f"failed*{100 - score}", index=number)
-            if 0 < score < 100
-            else trial("passed" if score else "failed", index=number)
-            for number, score in enumerate(of_trials, start=1)
-        )
-        tests.append(replace(build.test_result(name, trials=trials), cluster=cluster_of(name)))
+        trials = []
+        for number, score in enumerate(of_trials, start=1):
+            parts = [f"passed*{score}"] * (score > 0) + [f"failed*{100 - score}"] * (score < 100)
+            trials.append(trial(*parts, index=number))
+        tests.append(replace(build.test_result(name, trials=tuple(trials)), cluster=cluster_of(name)))
     return build.results(build.suite_result("S", *tests), run=build.run_info(id=run_id))
 
 
@@ -49,15 +152,11 @@ def alone(_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["languages", "personas"])
 def test_languages_and_personas_of_a_test_form_a_cluster_as_in_the_simulation(key):
-    tests = [
-        {"name": name, "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
-        for name in "abcdefgh"
-    ]
+    test = {"guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}
+    tests = [test | {"name": name} for name in "abcdefgh"]
     personas = {"x": {"traits": ["terse"]}, "y": {"traits": ["typos"]}}
-    users = {
-        "languages": {"languages": ["de", "fr"]},
-        "personas": {"personas": personas, "personaMatrix": True},
-    }
+    users = {"languages": {"languages": ["de", "fr"]}}
+    users["personas"] = {"personas": personas, "personaMatrix": True}
     loaded = load_suite({"name": "Shop", "tests": tests, **users[key]})
     clusters = [test.cluster for test in loaded.suite.tests]
     simulated = Personas(tests=8, users=3, trials=1).clusters
@@ -86,18 +185,15 @@ def test_lower_trial_score_never_raises_merged_cluster_score(tests, data):
         assert all(one <= other for one, other in zip(after, before, strict=True))
 
 
-def test_merged_cluster_pair_contains_head_and_base_scores():
-    pairs = [ScorePair((100.0, 0.0), (50.0,)), ScorePair((100.0, 100.0), (100.0,)), ScorePair((0.0,), (0.0,))]
-    first, second = merged_pairs(pairs, ["a", "a", "b"])
-    assert (first.head, first.base) == (pytest.approx((400 / 3, 200 / 3)), pytest.approx((100.0,)))
-    assert (second.head, second.base) == ((0.0,), (0.0,))
-
-
 def users_of(tasks, users="xyz"):
     return {f"{task} ({user})": own for task, own in tasks.items() for user in users}
 
 
-def test_score_interval_treats_tests_of_one_cluster_as_one_test():
+def test_tests_of_one_cluster_are_one_test_of_a_comparison_and_of_an_interval():
+    pairs = [ScorePair((100.0, 0.0), (50.0,)), ScorePair((100.0, 100.0), (100.0,)), ScorePair((0.0,), (0.0,))]
+    first, second = merged_pairs(pairs, ["a", "a", "b"])
+    assert (first.head, first.base) == (pytest.approx((400 / 3, 200 / 3)), pytest.approx((100.0,)))
+    assert (second.head, second.base) == ((0.0,), (0.0,))
     tasks = dict(zip("abcd", ((0,), (100,), (100,), (50,)), strict=True))
     runs = run("r", users_of(tasks)), run("r", users_of(tasks), alone), run("r", tasks, alone)
     own, as_if_alone, of_tasks = (numbers.of_run(one.suites[0].tests, RULE).interval for one in runs)

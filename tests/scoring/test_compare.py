@@ -121,9 +121,8 @@ def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
     assert (outcome.comparable, outcome.delta, outcome.p, outcome.interval) == (False, None, None, None)
     assert (outcome.regressed, outcome.suites[0].comparable) == ((), False)
     assert any(reason in result for result in outcome.reasons)
-    decision = decide(
-        GateInput(head, pairs), Policy(min_score=0, max_drop=0, regression=SIGNIFICANT), RunEnding()
-    )
+    policy = Policy(min_score=0, max_drop=0, regression=SIGNIFICANT)
+    decision = decide(GateInput(head, pairs), policy, RunEnding())
     checks = [check(decision, name) for name in ("max-drop", "regression")]
     assert ([one.passed for one in checks], decision.exit_code) == ([None, None], 0)
     assert all(reason in one.note for one in checks)
@@ -171,7 +170,7 @@ def test_only_suites_with_another_judge_are_excluded_with_the_reason_once():
     assert pairs.change(pairs.pairs).tests == 0
 
 
-def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
+def test_newly_failing_and_fixed_tests_have_evidence_and_suspects_need_trials():
     """An undecided test counts as newly failing, an interrupted one does not."""
     result = comparison_of({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
     (regressed,), (fixed,) = result.regressed, result.fixed
@@ -184,10 +183,7 @@ def test_newly_failing_and_fixed_tests_carry_evidence_of_the_failing_side():
     result = comparison_of(head, dict.fromkeys("abc", points(100)))
     assert names(result.regressed) == ["a", "c"]
     assert result.regressed[0].evidence.reason.startswith("undecided: ")
-
-
-def test_suspected_test_is_confirmed_only_by_enough_trials():
-    """Three trials a side, 1 of 20, are no proof if three other tests could have shown as much."""
+    # Three trials a side, 1 of 20, are no proof if three other tests could have shown as much.
     noisy = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
     (suspect,) = comparison_of({"a": FAILED} | noisy[0], {"a": PASSED} | noisy[1]).suspects
     assert (suspect.name, suspect.delta, suspect.p, suspect.confirmed) == ("a", -100, None, False)
@@ -252,17 +248,6 @@ def test_regression_fails_for_one_newly_failing_test_or_a_significant_drop_only(
     assert gate_of({"a": PASSED}, {"a": FAILED}, regression=SIGNIFICANT).passed
 
 
-def test_comparison_check_notes_missing_baseline_or_partial_coverage():
-    decision = gate_of({"a": points(0)}, {}, max_drop=0, regression=ANY)
-    checks = [check(decision, name) for name in ("max-drop", "regression")]
-    assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
-    assert decision.passed
-    head = {"a": points(50), "b": points(0)}
-    decision = gate_of(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
-    assert check(decision, "max-drop").note == "on 1 of 2 tests"
-    assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
-
-
 def test_errored_trials_that_could_change_gate_leave_no_verdict_unless_expected():
     """Between all of them failed and all passed, 50 and 100, lies a floor of 80, and none of 40."""
     for score, floor, code in [(100, 80, 3), (100, 40, 0), (0, 80, 1)]:
@@ -271,10 +256,8 @@ def test_errored_trials_that_could_change_gate_leave_no_verdict_unless_expected(
     assert invalid.exit_code == 3
     assert "would decide the verdict" in invalid.reasons[0]
     critical = make_plan(TEST_A | {"critical": True}, TEST_B)
-    assert (
-        gate_decision(critical, trial(status="failed"), trial("passed"), max_errors=1, min_score=0).exit_code
-        == 3
-    )
+    played = (trial(status="failed"), trial("passed"))
+    assert gate_decision(critical, *played, max_errors=1, min_score=0).exit_code == 3
     # It passed in the baseline: had it failed, the gate would have failed.
     head = {f"t{i}": points(100) for i in range(9)}
     errored = head | {"t0": points("failed")}
@@ -301,15 +284,22 @@ def near_thresholds(*args, **policy):
     return tuple(near_threshold(check) for check in checks if leaves_drop_possible(check))
 
 
-def test_checks_near_their_threshold_are_named():
+def test_checks_note_a_missing_or_partial_baseline_and_a_near_threshold():
+    decision = gate_of({"a": points(0)}, {}, max_drop=0, regression=ANY)
+    checks = [check(decision, name) for name in ("max-drop", "regression")]
+    assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
+    assert decision.passed
+    head = {"a": points(50), "b": points(0)}
+    decision = gate_of(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
+    assert check(decision, "max-drop").note == "on 1 of 2 tests"
+    assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
     now = {f"t{i}": points(100, 100 if i % 4 else 40) for i in range(12)}
     before = {f"t{i}": points(100, 100) for i in range(12)}
     (reason,) = near_thresholds(now, before, max_drop=10, min_score=90)
     assert reason.startswith("max-drop: 10 lies within ")
     assert near_thresholds(now, before, max_drop=60) == ()
-    (result,) = near_thresholds(
-        dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED), regression=SIGNIFICANT
-    )
+    sides = (dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
+    (result,) = near_thresholds(*sides, regression=SIGNIFICANT)
     assert result == "regression: chance alone shows such a drop with p = 0.002"
     assert near_thresholds({"a": points(0, 100, 100)}, {"a": PASSED}, regression=SIGNIFICANT) == ()
     # The words stand beside the numbers of the tables.
@@ -379,14 +369,12 @@ def test_required_baseline_that_cannot_be_compared_or_prove_a_drop_leaves_no_ver
 
 def suites_of_one_name(run_id: str, **trials: tuple) -> Results:
     """Results of several suites of one name, in files of these names, with a test of one name each."""
-    made = [
-        build.suite_result("S", build.test_result("a", trials=played), file=f"{file}.json")
-        for file, played in trials.items()
-    ]
-    return build.results(*made, run=build.run_info(id=run_id))
+    tests = {f"{file}.json": build.test_result("a", trials=played) for file, played in trials.items()}
+    suites = (build.suite_result("S", test, file=file) for file, test in tests.items())
+    return build.results(*suites, run=build.run_info(id=run_id))
 
 
-def test_suites_of_one_name_are_paired_by_their_files():
+def test_suites_and_tests_of_one_name_are_paired_by_file_and_order():
     """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
     for head, base, changes in (
         *[({"new": 100, "old": 0}, {"old": 100}, [-100]), ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0])],
@@ -396,14 +384,9 @@ def test_suites_of_one_name_are_paired_by_their_files():
     ):
         sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
         result = RunComparer(suites_of_one_name("head", **sides[0]), suites_of_one_name("base", **sides[1]))
-        assert (list(result.comparison().deltas), len(result.newly_failing())) == (
-            changes,
-            changes.count(-100),
-        )
-
-
-def test_suites_and_tests_of_one_name_are_paired_and_have_separate_p_values():
-    """Suites in two files; or tests of whose names a secret was taken."""
+        assert list(result.comparison().deltas) == changes
+        assert len(result.newly_failing()) == changes.count(-100)
+    # In two files of one name each; or tests of whose names a secret was taken.
     here, there = [[one_test_suite("S", score) for score in scores] for scores in ((100, 0), (100, 50))]
     result = RunComparer(build.results(*here), build.results(*there)).comparison()
     assert [suite.delta for suite in result.suites] == [0, -50]

@@ -43,20 +43,7 @@ def names(reached) -> list[str]:
     return [reach.name for reach in reached]
 
 
-def test_coverage_counts_trials_and_tests_in_which_logic_fired():
-    """Whether somebody asks for it or not, by kind and by name."""
-    tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
-    assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(
-        traced_trials=3,
-        logic=(
-            Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
-            Reach(kind=RULE, name="a", trials=1, tests=1, wanted=True),
-            Reach(kind=RULE, name="b", trials=3, tests=2, wanted=False),
-        ),
-    )
-
-
-def test_wanted_logic_is_read_from_positive_strict_criteria():
+def test_wanted_logic_is_read_from_positive_criteria_and_marked_by_its_kind():
     """Those that want the contrary ask for nothing, and a judge is asked in words."""
     strict = [
         {"strict": "tool_used", "toolName": "W"},
@@ -74,9 +61,7 @@ def test_wanted_logic_is_read_from_positive_strict_criteria():
     parts = {(WORKFLOW, "W"), (PARAMETER, "p"), (PARAMETER, "q"), (RULE, "r"), (INTEGRATION, "i")}
     assert coverage.wanted_parts(plan) == parts
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
-
-
-def test_wanted_logic_is_marked_by_its_kind_and_listed_unfired_only_if_traced():
+    # A check of calls names either a workflow or an integration; what fired shows which it is.
     wanted = [(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")]
     result = coverage_of(made_test(fired(integrations="pay", workflows="W")), wanted=wanted)
     expected = [(WORKFLOW, "W", True, 1), (WORKFLOW, "X", True, 0), (INTEGRATION, "pay", True, 1)]
@@ -96,8 +81,18 @@ def test_wanted_logic_is_marked_by_its_kind_and_listed_unfired_only_if_traced():
     assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
 
-def test_suite_coverage_lists_only_logic_that_fired_in_its_own_trials():
-    """Which of them wants what never fired is not told, and not what the baseline's fired."""
+def test_coverage_of_run_and_suite_counts_trials_in_which_their_logic_fired():
+    """Whether somebody asks for it or not, by kind and by name."""
+    tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
+    assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(
+        traced_trials=3,
+        logic=(
+            Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
+            Reach(kind=RULE, name="a", trials=1, tests=1, wanted=True),
+            Reach(kind=RULE, name="b", trials=3, tests=2, wanted=False),
+        ),
+    )
+    # A suite lists neither what never fired in it nor what the baseline's fired.
     suites = [build.suite_result(name, made_test(fired(rules=name))) for name in ("S", "T")]
     whole = coverage.coverage_of(suites, frozenset({(RULE, "S"), (RULE, "never")}))
     whole = coverage.compared(whole, [pair([fired(rules="S")], [fired(rules="S")])])
@@ -112,9 +107,8 @@ def compared_coverage(head: list[Fired | None], base: list[Fired | None]) -> Cov
 
 def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
     """Logic that another test fires does not make up for it."""
-    result = compared_coverage(
-        [fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")]
-    )
+    base = [fired(rules="a gone new"), fired(rules="gone")]
+    result = compared_coverage([fired(rules="a now"), NOTHING], base)
     assert trials_by_logic(result) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
     assert (names(coverage.lost(result)), names(coverage.gained(result))) == (["gone", "new"], ["now"])
     # As of a run that was compared and is compared again.

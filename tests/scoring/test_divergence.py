@@ -71,29 +71,20 @@ def action(kind: LogicKind, name: str, value=None) -> DivergentAction:
 
 
 RULE_1 = action(LogicKind.RULE, "r1")
-IN_USD = {"currency": "USD"}
+IN_USD, FIVE, SEVEN = {"currency": "USD"}, {"amount": 5}, {"amount": 7}
 
 
-def test_workflows_rules_and_parameters_are_compared():
+def test_workflows_rules_parameters_and_statuses_of_integrations_are_compared():
     """Listed is only what the other side has not."""
     for field, here, there, head, base in (
         ("workflows", ("A", "B"), ("B", "C"), workflow("A"), workflow("C")),
         ("rules", ("r1",), (), RULE_1, None),
-        (
-            "params",
-            IN_USD | {"amount": 5},
-            IN_USD | {"amount": 7},
-            parameter("amount", 5),
-            parameter("amount", 7),
-        ),
+        ("params", IN_USD | FIVE, IN_USD | SEVEN, parameter("amount", 5), parameter("amount", 7)),
         ("params", {"a": [True]}, {"a": [1]}, parameter("a", [True]), parameter("a", [1])),
         ("named_params", ("reason",), (), parameter("reason", None), None),
     ):
         result = divergence_of(trial_of({field: here}), trial_of({field: there}))
         assert (result.turn, result.head, result.base) == (1, (head,), (base,) if base else ())
-
-
-def test_integrations_are_compared_by_status():
     head, base = ({"integrations": (Integration(code="orders", status=status),)} for status in (503, 200))
     result = divergence_of(trial_of(head), trial_of(base))
     assert result.head == (action(LogicKind.INTEGRATION, "orders", 503),)

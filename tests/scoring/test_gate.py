@@ -50,10 +50,8 @@ def test_errored_trials_above_the_limit_or_a_run_without_a_score_leave_no_verdic
     assert (decision.exit_code, decision.passed) == (3, False)
     assert check_values(decision)["max-errors"] == (0, 1, None, False)
     assert decision.reasons[0] == "1 of 2 trials errored"
-    allowed = gate_decision(
-        make_plan(TEST_A, TEST_B), trial("passed"), trial(status="failed"), max_errors=1, min_score=50
-    )
-    assert allowed.exit_code == 0
+    played, limits = (trial("passed"), trial(status="failed")), {"max_errors": 1, "min_score": 50}
+    assert gate_decision(make_plan(TEST_A, TEST_B), *played, **limits).exit_code == 0
     # That nothing was scored follows, and is not said.
     assert gate_decision(make_plan(TEST_A), trial(status="agent_error")).reasons == ("1 of 1 trial errored",)
     # Without a score even with errors allowed and no floor, or if no turn was reached.
@@ -91,7 +89,7 @@ def test_critical_test_must_pass_every_trial_and_reach_every_turn():
     assert (check.seen, check.passed) == (None, False)
 
 
-def test_verdicts_that_need_a_model_are_ignored_in_offline_runs():
+def test_offline_runs_ignore_verdicts_that_need_a_model_also_in_critical_tests():
     """The same thresholds serve the wiring run and the real one; the check says so."""
     for outcomes, offline, code in [
         (("passed", "no_judge"), True, 0),
@@ -109,6 +107,19 @@ def test_verdicts_that_need_a_model_are_ignored_in_offline_runs():
     assert "provider offline" in check.note
     online = gate_decision(plan, *trials, thresholds=(threshold,), max_errors=9).checks[1]
     assert (online.passed, online.seen, online.seen_if_undecided_failed) == (False, None, 0)
+    # A critical check is not applied if nothing was decided; what else is missing counts against it.
+    plan, other = make_plan({"name": "a", "critical": True}, TEST_B), trial("passed")
+    judged = gate_decision(plan, trial("no_judge"), other, offline=True)
+    check = judged.checks[1]
+    assert (check.passed, judged.exit_code) == (None, 0)
+    assert check.note.startswith("all of its criteria need a model")
+    for outcome, code in (("passed", 0), ("failed", 1), ("no_evidence", 1)):
+        first = trial(outcome, "no_judge")
+        decision = gate_decision(plan, first, other, offline=True, max_errors=1, min_score=0)
+        assert (decision.checks[1].passed, decision.exit_code) == (code == 0, code)
+    errored = gate_decision(plan, trial("no_judge", status="failed"), other, offline=True, max_errors=1)
+    online = gate_decision(plan, trial("no_judge"), other, max_errors=1, min_score=0)
+    assert (errored.checks[1].passed, online.checks[1].passed) == (False, False)
 
 
 def test_minimum_scores_and_thresholds_are_separate_checks():
@@ -127,20 +138,7 @@ def test_minimum_scores_and_thresholds_are_separate_checks():
     assert {name: check[3] for name, check in check_values(decision).items()} == expected
 
 
-def test_threshold_of_an_unselected_or_unknown_test_is_not_applied():
-    """A filtered run is not measured by what it left out."""
-    threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
-    check = gate_decision(make_plan(TEST_A), trial("passed"), thresholds=(threshold,)).checks[1]
-    assert (check.passed, check.note) == (None, "none of its tests was selected for this run")
-    # It would guard nothing.
-    suites = [make_plan(TEST_A).suites[0].suite]
-    with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
-    with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
-        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
-
-
-def test_thresholds_are_read_one_per_line_or_comma_and_unreadable_ones_rejected():
+def test_thresholds_are_read_and_those_of_unknown_tests_rejected():
     """Commas and equals signs in names do no harm."""
     for text, expected in (
         *((None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])),
@@ -152,9 +150,19 @@ def test_thresholds_are_read_one_per_line_or_comma_and_unreadable_ones_rejected(
     for text in ("80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"):
         with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
             read_thresholds(text)
+    # A filtered run is not measured by what it left out.
+    threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
+    check = gate_decision(make_plan(TEST_A), trial("passed"), thresholds=(threshold,)).checks[1]
+    assert (check.passed, check.note) == (None, "none of its tests was selected for this run")
+    # It would guard nothing.
+    suites = [make_plan(TEST_A).suites[0].suite]
+    with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
+    with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
+        check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
-def test_exit_code_priority_is_interrupted_then_invalid_then_failed():
+def test_exit_code_is_by_interruption_then_validity_then_failure_or_fail_fast():
     """`--no-gate` forgives only the last."""
     for trials, ending, enforced, code in (
         *[(["failed"], RunEnding(), True, 1), (["failed"], RunEnding(), False, 0)],
@@ -163,17 +171,11 @@ def test_exit_code_priority_is_interrupted_then_invalid_then_failed():
         (["passed"], RunEnding(stopped_because="a bug", bug=True, interrupted=True), False, 70),
         (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),
     ):
-        assert (
-            gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced).exit_code
-            == code
-        )
-
-
-def test_fail_fast_check_is_listed_first_and_unstarted_tests_fail_no_check():
-    """Critical tests that did not start are unknown."""
-    plan = make_plan(
-        TEST_A, TEST_B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True}, loops=2
-    )
+        decision = gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced)
+        assert decision.exit_code == code
+    # A check of fail-fast is the first; critical tests that did not start are unknown.
+    critical = (TEST_B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True})
+    plan = make_plan(TEST_A, *critical, loops=2)
     ending = RunEnding(stopped_because="a trial failed 'c' (fail-fast)", failed_fast=True)
     trials = [trial("passed"), trial("failed", index=2), trial("passed"), None, None, None]
     decision = gate_decision(plan, *trials, ending=ending, min_score=50)
@@ -220,22 +222,6 @@ def test_threshold_is_checked_for_each_test_or_suite_of_that_name():
         assert [(check.name, check.passed) for check in result] == [(shown[0], True), (shown[1], False)]
         assert {check.selector for check in result} == {text.partition("=")[0]}
         assert decision.exit_code == 1
-
-
-def test_critical_test_without_a_judge_counts_what_was_decided():
-    """If nothing was, it is not applied. What is missing for another cause counts against it."""
-    plan, other = make_plan({"name": "a", "critical": True}, TEST_B), trial("passed")
-    judged = gate_decision(plan, trial("no_judge"), other, offline=True)
-    check = judged.checks[1]
-    assert (check.passed, judged.exit_code) == (None, 0)
-    assert check.note.startswith("all of its criteria need a model")
-    for outcome, code in (("passed", 0), ("failed", 1), ("no_evidence", 1)):
-        first = trial(outcome, "no_judge")
-        decision = gate_decision(plan, first, other, offline=True, max_errors=1, min_score=0)
-        assert (decision.checks[1].passed, decision.exit_code) == (code == 0, code)
-    errored = gate_decision(plan, trial("no_judge", status="failed"), other, offline=True, max_errors=1)
-    online = gate_decision(plan, trial("no_judge"), other, max_errors=1, min_score=0)
-    assert (errored.checks[1].passed, online.checks[1].passed) == (False, False)
 
 
 def test_missing_required_baseline_leaves_no_verdict():

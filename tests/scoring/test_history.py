@@ -31,6 +31,7 @@ from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import t_share_below
 
+_run = build.results_of_verdicts
 scores = st.sampled_from([0.0, 25.0, 50.0, 75.0, 100.0])
 
 
@@ -64,7 +65,7 @@ def test_history_statistics_agree_with_printed_tables_and_hand_computation():
 
 @given(runs_of_tests(), st.randoms(use_true_random=False))
 def test_history_p_of_arbitrary_runs_is_a_probability_whatever_their_order(given_runs, rng):
-    """Of every input: one test, one trial, one run, all 0, all 100; in any order of tests, trials and runs."""
+    """Be it one test, one trial, one run, all 0 or all 100; in any order of tests, trials and runs."""
     head, runs = given_runs
     for p in (history.moderated_p(head, runs), history.pooled_p(head, runs, "seed")):
         assert 0 <= p <= 1
@@ -153,7 +154,7 @@ def test_decision_with_ten_earlier_runs_takes_bounded_work(tests, most_calls):
 
     def run_named(name):
         trials = [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances]
-        return build.results_of_verdicts(name, trials)
+        return _run(name, trials)
 
     head, base, *runs = map(run_named, ("head", "base", *map(str, range(10))))
     arms = (build.arm(HEAD, head, gated=True), build.arm(BASE, base))
@@ -174,13 +175,10 @@ _verdicts = st.lists(  # tests, trials, criteria
 def test_worse_verdict_never_passes_a_failed_gate_with_history(verdicts, test, trial, criterion):
     """If earlier runs decide: p does not rise, and what failed fails."""
     head, *earlier = verdicts
-    runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
     worse = [[[*criteria] for criteria in trials] for trials in head]
     worse[test][trial][criterion] = False
-    before, after = (
-        _decide(build.results_of_verdicts("head", head), runs),
-        _decide(build.results_of_verdicts("head", worse), runs),
-    )
+    before, after = (_decide(_run("head", one), runs) for one in (head, worse))
     assert before.comparison.method == after.comparison.method
     assert before.gate.passed or not after.gate.passed
 
@@ -192,8 +190,8 @@ _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
 def six_broken_tests():
     """A run in which six tests broke, four runs of main, and the decision by these alone."""
     weak = [[True, False]] * 3
-    head = build.results_of_verdicts("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
-    runs = [build.results_of_verdicts(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
+    head = _run("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
+    runs = [_run(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
     return head, runs, _decide(head, runs)
 
 
@@ -213,18 +211,15 @@ def test_smaller_run_in_history_does_not_hide_a_drop(six_broken_tests, older):
     assert not without.gate.passed
     assert len(without.comparison.broken) == 6
     for index in (0, 2, 3):
-        with_it = _decide(head, [*runs[:index], build.results_of_verdicts("small", older), *runs[index:]])
+        with_it = _decide(head, [*runs[:index], _run("small", older), *runs[index:]])
         assert with_it.gate == without.gate
         assert with_it.comparison.history == replace(without.comparison.history, smaller=1)
 
 
 def test_only_runs_as_large_as_the_current_one_count_as_history():
     """With smaller ones there would be enough runs to decide; the newest one alone has all tests."""
-    head, newest = (
-        build.results_of_verdicts("head", [*[_FINE] * 4, *[_BROKEN] * 4]),
-        build.results_of_verdicts("newest", [_FINE] * 8),
-    )
-    small = [build.results_of_verdicts(f"small {number}", [_FINE] * 4) for number in range(5)]
+    head, newest = _run("head", [*[_FINE] * 4, *[_BROKEN] * 4]), _run("newest", [_FINE] * 8)
+    small = [_run(f"small {number}", [_FINE] * 4) for number in range(5)]
     decided = _decide(head, [*small, newest])
     assert decided.comparison.method == "recorded"
     assert not decided.gate.passed
@@ -232,12 +227,9 @@ def test_only_runs_as_large_as_the_current_one_count_as_history():
     assert (history_of.runs, history_of.together, history_of.smaller, history_of.tests) == (1, 1, 5, 8)
     # Main is played in rounds too, and its newest run happened to need more.
     seven = [[True, True]] * 7
-    runs = [
-        *[build.results_of_verdicts(f"main {number}", [_FINE] * 4) for number in range(3)],
-        build.results_of_verdicts("newest", [seven] * 4),
-    ]
+    runs = [*(_run(f"main {number}", [_FINE] * 4) for number in range(3)), _run("newest", [seven] * 4)]
     for head, counted in ((_FINE, 4), ([[True, True]] * 5, 1)):
-        history_of = _decide(build.results_of_verdicts("head", [head] * 4), runs).comparison.history
+        history_of = _decide(_run("head", [head] * 4), runs).comparison.history
         assert (history_of.runs, history_of.smaller) == (counted, 4 - counted)
 
 
@@ -253,45 +245,40 @@ def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, inde
     """Whatever it holds and wherever it stands: the checks are those of the other runs."""
     assume(len(small) < 4 or any(len(trials) < 3 for trials in small))
     head, *earlier = verdicts
-    runs = [build.results_of_verdicts(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
     index = min(index, len(runs) - 1)  # older than the newest
-    without = _decide(build.results_of_verdicts("head", head), runs)
-    mixed = [*runs[:index], build.results_of_verdicts("small", small), *runs[index:]]
-    assert _decide(build.results_of_verdicts("head", head), mixed).gate == without.gate
+    without = _decide(_run("head", head), runs)
+    mixed = [*runs[:index], _run("small", small), *runs[index:]]
+    assert _decide(_run("head", head), mixed).gate == without.gate
 
 
 def test_history_report_has_the_smallest_drop_and_counts_undecided_as_failed():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
-    head = build.results_of_verdicts("head", [*[_FINE] * 14, *[_BROKEN] * 6])
-    decided = _decide(head, [build.results_of_verdicts(str(run), [_FINE] * 20) for run in range(4)])
+    head = _run("head", [*[_FINE] * 14, *[_BROKEN] * 6])
+    decided = _decide(head, [_run(str(run), [_FINE] * 20) for run in range(4)])
     assert (decided.comparison.method, decided.gate.passed) == ("history", False)
     assert decided.comparison.history.smallest_drop < 30
     fine = [[True, True]] * 3
-    runs = [
-        build.results_of_verdicts(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
-        for number in range(5)
-    ]
-    comparison = _decide(build.results_of_verdicts("head", [[[True, False]] * 3] * 4), runs).comparison
+    mains = ([[[True, number % 2 > 0], *fine[1:]], fine, fine, fine] for number in range(5))
+    runs = [_run(f"main {number}", verdicts) for number, verdicts in enumerate(mains)]
+    comparison = _decide(_run("head", [[[True, False]] * 3] * 4), runs).comparison
     assert (comparison.method, comparison.detectable) == ("history", comparison.history.smallest_drop)
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
     # Else a verdict that could not be reached would spare the base agent that a failed one has played.
     for outcome in (True, False, None):
-        runs = [build.results_of_verdicts(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
+        runs = [_run(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
         head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
-        decided = _decide(build.results_of_verdicts("head", head), runs)
+        decided = _decide(_run("head", head), runs)
         assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
 def test_look_is_settled_by_unmissable_limits_but_not_by_excluded_trials():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
-    base, head = build.results_of_verdicts("main", whole), build.results_of_verdicts("head", whole)
+    base, head = _run("main", whole), _run("head", whole)
     suite = head.suites[0]
-    tests = [
-        replace(test, trials=(test.trials[0], broken_off)) if number < 3 else test
-        for number, test in enumerate(suite.tests)
-    ]
-    head = replace(head, suites=(replace(suite, tests=tuple(tests)),))
+    broken = (replace(test, trials=(test.trials[0], broken_off)) for test in suite.tests[:3])
+    head = replace(head, suites=(replace(suite, tests=(*broken, *suite.tests[3:])),))
     policy = Policy(min_score=0, max_errors=9, regression=Regression.SIGNIFICANT)
     settled = []
     for results in (base, head):
@@ -307,6 +294,6 @@ def test_look_is_settled_by_unmissable_limits_but_not_by_excluded_trials():
         (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
     ):
         noisy = [[[True], [False]]] * 2
-        head, base = build.results_of_verdicts("head", noisy), build.results_of_verdicts("main", noisy)
+        head, base = _run("head", noisy), _run("main", noisy)
         given = GateInput(head, RunComparer(head, base), look=looks_at(LOOKS)[0])
         assert all(check.settled for check in decide(given, policy, RunEnding()).checks) == settled

@@ -61,9 +61,8 @@ def test_unchecked_gate_checks_have_no_odds():
     assert [check.name for check in result.gate.checks] == names
     assert [one.name for one in result.odds.checks] == ["min-score"]
     assert result.odds.share == result.odds.checks[0].share
-    compared = conclude(
-        scorecard_of_results(results), results.run, policy, RunEnding(), BaselineResults(results)
-    )
+    card, baseline = scorecard_of_results(results), BaselineResults(results)
+    compared = conclude(card, results.run, policy, RunEnding(), baseline)
     assert [one.name for one in compared.odds.checks] == names[:3]
     assert odds_with(MIXED, check("max-drop", 2)).checks
 
@@ -82,23 +81,20 @@ def test_unscored_trials_give_no_odds_and_undecided_verdicts_count_as_failed():
     assert result.share < 0.05
 
 
-def test_odds_fall_with_the_distance_of_a_minimum_score_below_the_score():
+def test_odds_of_minimum_fall_with_its_distance_and_proposed_one_is_rarely_missed():
     """At the recorded score it is a coin toss; no score lies outside 0 to 100."""
     assert odds(MIXED, "min-score", MIXED.score) == pytest.approx(0.5, abs=0.05)
     falling = [odds(MIXED, "min-score", floor) for floor in (95, 91, 88, 85, 80, 70)]
     assert falling == sorted(falling, reverse=True)
     assert falling[-1] < 0.05 < 0.5 < falling[0]
     assert [odds(MIXED, "min-score", floor) for floor in (0, 100.5)] == [0, 1]
-
-
-def test_proposed_minimum_score_is_missed_in_less_than_one_run_of_twenty():
-    """It is the highest such, to a tenth of a point."""
+    # The proposed minimum is the highest that less than one run of twenty misses, to a tenth of a point.
     proposed = odds_with(MIXED).floor
     assert odds(MIXED, "min-score", proposed) < 0.05 <= odds(MIXED, "min-score", proposed + 0.2)
     assert proposed < MIXED.score
 
 
-def test_odds_fall_with_more_trials_and_never_reach_zero():
+def test_odds_fall_with_more_trials_up_to_the_last_look_and_never_reach_zero():
     """The proposed floor is below 100, yet nearer to it the more was played."""
     floors = [odds_with(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
     assert floors == sorted(floors)
@@ -107,19 +103,16 @@ def test_odds_fall_with_more_trials_and_never_reach_zero():
     few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
     assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
     assert (odds_with(few).loops, odds_with(many).loops) == (1, 6)
-
-
-def test_odds_of_run_in_rounds_use_trials_of_last_look():
-    """Looks before the last decide at the same level; how many were taken changes no odds but the noise."""
+    # Looks before the last decide at the same level; how many were taken changes no odds but the noise.
     few = suite([4, 5], [5, 4], [3, 5], [5, 5])
 
-    def odds_with(rounds: Rounds | None) -> Odds:
+    def odds_in(rounds: Rounds | None) -> Odds:
         run = build.run_info(config={"provider": "openai"}, rounds=rounds)
         return odds_of(build.results(few, run=run), [check("min-score", 80)])
 
-    rounds = odds_with(Rounds(looks=(2, 3, 5, 7), played=2))
-    assert (odds_with(None).loops, rounds.loops) == (2, 7)
-    assert rounds.share < odds_with(None).share
+    rounds = odds_in(Rounds(looks=(2, 3, 5, 7), played=2))
+    assert (odds_in(None).loops, rounds.loops) == (2, 7)
+    assert rounds.share < odds_in(None).share
 
 
 def test_odds_of_max_drop_use_current_run_as_baseline():
@@ -134,18 +127,15 @@ def test_odds_of_threshold_depend_only_on_noise_of_selected_part():
     fields = {"category": "tone", "aui_logic": ("R1",)}
     outcomes = enumerate(("passed", "failed", "passed"), start=1)
     trials = tuple(trial("passed", "passed", outcome, index=i, **fields) for i, outcome in outcomes)
-    tests = [
-        build.test_result(f"t{number}", tags=("billing",), difficulty="hard", trials=trials)
-        for number in range(5)
-    ]
-    whole = build.suite_result("S", *tests)
+    fields = {"tags": ("billing",), "difficulty": "hard", "trials": trials}
+    whole = build.suite_result("S", *(build.test_result(f"t{number}", **fields) for number in range(5)))
     for name in ("suite:S", "test:t3", "tag:billing", "difficulty:hard", "category:tone", "logic:R1"):
         assert odds(whole, name, whole.score) == pytest.approx(0.5, abs=0.05), name
         assert odds(whole, name, 20) < 0.05, name
     assert odds_with(whole, check("tag:other", 99)).checks == ()
 
 
-def test_odds_of_newly_failing_and_critical_tests_depend_on_their_trials():
+def test_odds_of_newly_failing_and_critical_tests_depend_on_their_own_trials():
     """A test that passed in one of one trial may well not pass again."""
     failing = suite([4, 4, 4], [3, 3, 3])
     assert odds(failing, "regression", 0) == 0
@@ -156,9 +146,22 @@ def test_odds_of_newly_failing_and_critical_tests_depend_on_their_trials():
     steady, shaky = odds(whole, "critical:t0"), odds(whole, "critical:t1")
     assert steady < 0.5 < shaky
     assert odds(suite([5, 5, 5], *[[5, 5, 5]] * 9, critical=True), "critical:t0") < steady
+    # Critical tests of one name have each the odds of its own trials.
+
+    def critical(outcome):
+        trials = tuple(trial(outcome, index=i) for i in range(1, 6))
+        return build.test_result("t", trials=trials, critical=True)
+
+    suites = build.suite_result("A", critical("passed")), build.suite_result("B", critical("failed"))
+    results = build.results(*suites)
+    result = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
+    (good, bad) = [one for one in result.checks if one.kind == "critical"]
+    assert [one.suite for one in (good, bad)] == ["A", "B"]
+    assert [one.name for one in (good, bad)] == ["critical:A › t", "critical:B › t"]
+    assert good.share < 0.5 < bad.share
 
 
-def test_odds_of_the_gate_cover_the_checks_that_noise_can_fail():
+def test_odds_of_the_gate_cover_checks_that_noise_can_fail_apart_from_each_other():
     """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
     limits = {"regression": 0.05, "max-errors": 0, "max-cost": 1, "max-p95-latency": 3}
     result = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))
@@ -168,10 +171,7 @@ def test_odds_of_the_gate_cover_the_checks_that_noise_can_fail():
     shares = [one.share for one in result.checks]
     assert [one.name for one in result.checks] == list(limits)
     assert max(shares) <= result.share <= sum(shares)
-
-
-def test_odds_of_check_depend_on_seed_but_not_on_other_checks():
-    """Another seed gives odds that differ by no more than drawing does."""
+    # Another seed gives odds that differ by no more than drawing does; other checks change none.
     minimum = check("min-score", 88)
     first = odds_with(MIXED, minimum)
     assert odds_with(MIXED, minimum) == first
@@ -199,21 +199,3 @@ def test_odds_of_large_suite_are_low_for_score_and_certain_for_regression():
     whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(150)])
     assert odds(whole, "min-score", whole.score - 4) < 0.05
     assert odds(whole, "regression", 0) == 1
-
-
-def test_critical_tests_of_one_name_have_separate_odds():
-    """Each has those of its own trials, whatever the other's do."""
-
-    def critical(outcome):
-        trials = tuple(trial(outcome, index=i) for i in range(1, 6))
-        return build.test_result("t", trials=trials, critical=True)
-
-    suites = build.suite_result("A", critical("passed")), build.suite_result("B", critical("failed"))
-    results = build.results(*suites)
-    result = conclude(scorecard_of_results(results), results.run, Policy(min_score=0), RunEnding()).odds
-    (good, bad) = [one for one in result.checks if one.kind == "critical"]
-    assert [(one.suite, one.name) for one in (good, bad)] == [
-        ("A", "critical:A › t"),
-        ("B", "critical:B › t"),
-    ]
-    assert good.share < 0.5 < bad.share

@@ -3,30 +3,208 @@
 The figures are those of docs/rounds.md. In CI few pull requests are simulated; `make simulate` has the whole.
 """
 
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import exp, log, sqrt
+from random import Random
 from statistics import fmean
 
 import pytest
 from doc_pages import ROOT, table
 from hypothesis import given
 from hypothesis import strategies as st
-from rounds_simulation import (
-    MOVES,
-    STILL,
-    Outcome,
-    both_sides,
-    both_sides_in_rounds,
-    by_history,
-    moderated,
-    repeated,
-    rounds,
-    screened,
-    share_failed,
-)
+from logit_agents import KINDS, LogitAgent, LogitCase
 
+from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
-from ci_evals.scoring.statistics import ScorePair
+from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
+
+Scores = list[tuple[float, ...]]
+DRAWS = 999
+SCREEN = 0.25
+STILL = "still"
+MOVES: dict[str, Callable[[int], float]] = {
+    STILL: lambda _: 0,
+    "fell by 6 before the newest run": lambda later: 6 * (later > 0),
+    "rose by 6 before the newest run": lambda later: -6 * (later > 0),
+    "falls by 1 a run": lambda later: later + 1,
+}
+"""How main moved: by how many points a recorded run was above today's base, given how many runs are later."""
+
+
+BROKEN: dict[str, Callable[[int], tuple[int, float]]] = {
+    "a fifth of the tests": lambda tests: (round(tests / 5), 0.35),
+    "one test": lambda _: (1, 0.10),
+}
+"""How many tests break, and what each keeps of the chance of its criteria."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a pull request."""
+
+    failed: bool
+    conversations: float
+    """Of each test, on both sides, without those recorded before."""
+
+
+@dataclass
+class Agents:
+    """An unchanged agent, and the same one that lost some points of its score."""
+
+    base: LogitAgent
+    head: LogitAgent
+    rng: Random
+    session_points: float = 0.0
+    main: str = STILL
+
+    def __post_init__(self) -> None:
+        self._slope = (_score(self.base, 0.25) - _score(self.base, -0.25)) / 0.5
+
+    def session(self) -> float:
+        """The logits by which a run's conditions move all tests."""
+        return self.rng.gauss(0, self.session_points / self._slope)
+
+    def moved(self, later: int) -> float:
+        """The logits by which a recorded run's agent was above today's base."""
+        return MOVES[self.main](later) / self._slope
+
+    def play(self, agent: LogitAgent, trials: int, session: float) -> Scores:
+        """The trials of one run."""
+        return [case.moved(session).play(trials, self.rng) for case in agent]
+
+    def recorded(self, runs: int, trials: int) -> list[Scores]:
+        """Runs of the base, each in a session of its own."""
+        moves = map(self.moved, reversed(range(runs)))
+        return [self.play(self.base, trials, self.session() + move) for move in moves]
+
+
+def agents(
+    kind: str,
+    tests: int,
+    rng: Random,
+    *,
+    points: float = 0.0,
+    broken: str = "",
+    session: float = 0.0,
+    main: str = STILL,
+) -> Agents:
+    """A pair of agents; the head has lost so many points, spread over all tests, or some tests are broken."""
+    base = KINDS[kind](tests, rng)
+    low, high, wanted = 0.0, 12.0, _score(base, 0) - points
+    for _ in range(20 if points else 0):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _score(base, -middle) > wanted else (low, middle)
+    head = [case.moved(-low) for case in base] if points else [*base]
+    if broken:
+        number, keeps = BROKEN[broken](tests)
+        for index in rng.sample(range(tests), number):
+            head[index] = _broken(head[index], keeps)
+    return Agents(base, head, rng, session, main)
+
+
+def rounds(pair: Agents) -> Outcome:
+    """Looks after 2, 3, 5 and 7 trials of the head, against one recorded run of three."""
+    (base,) = pair.recorded(1, 3)
+    head = pair.play(pair.head, LOOKS[-1], pair.session())
+    for look in looks_at(LOOKS):
+        p = _p(_first(head, look.trials), base)
+        if look.decision(p) != "continue":
+            return Outcome(p <= look.fails_at, look.trials)
+    raise AssertionError("the last look decides")
+
+
+def both_sides(pair: Agents, trials: int = 4) -> Outcome:
+    """So many trials of both agents in one session, looked at once."""
+    session = pair.session()
+    head, base = (pair.play(agent, trials, session) for agent in (pair.head, pair.base))
+    return Outcome(_p(head, base) <= ALPHA, 2 * trials)
+
+
+def by_history(pair: Agents, runs: int = 10) -> Outcome:
+    """Three trials against several recorded runs: the larger p of trials and of runs."""
+    earlier = pair.recorded(runs, 3)
+    head = pair.play(pair.head, 3, pair.session())
+    p = max(_pooled(head, earlier), history.moderated_p(head, earlier))
+    return Outcome(p <= ALPHA, 3)
+
+
+def moderated(pair: Agents, runs: int = 10) -> Outcome:
+    """The same by the moderated test alone."""
+    earlier = pair.recorded(runs, 3)
+    head = pair.play(pair.head, 3, pair.session())
+    return Outcome(history.moderated_p(head, earlier) <= ALPHA, 3)
+
+
+def screened(pair: Agents, runs: int = 10) -> Outcome:
+    """Earlier runs screen; where a drop is possible, the base is played in the same session, in rounds."""
+    earlier, session = pair.recorded(runs, 3), pair.session()
+    head = pair.play(pair.head, LOOKS[-1], session)
+    first = _first(head, 3)
+    if min(_p(first, earlier[-1]), _pooled(first, earlier)) > SCREEN:
+        return Outcome(failed=False, conversations=3)
+    return _beside(head, pair.play(pair.base, LOOKS[-1], session))
+
+
+def both_sides_in_rounds(pair: Agents) -> Outcome:
+    """Both agents from the first trial on, in the same session."""
+    session = pair.session()
+    head, base = (pair.play(agent, LOOKS[-1], session) for agent in (pair.head, pair.base))
+    return _beside(head, base)
+
+
+def share_failed(outcomes: Iterable[Outcome]) -> float:
+    """In percent."""
+    return 100 * fmean(outcome.failed for outcome in outcomes)
+
+
+def repeated(
+    decide: Callable[[Agents], Outcome],
+    times: int,
+    tests: int,
+    *,
+    kind: str = "heavy",
+    seed: int = 1,
+    **given,
+) -> list[Outcome]:
+    """The outcomes of so many pull requests, each of other agents."""
+    rng = Random(f"{seed} {decide.__name__} {tests} {sorted(given.items())}")
+    return [decide(agents(kind, tests, rng, **given)) for _ in range(times)]
+
+
+def _broken(case: LogitCase, keeps: float) -> LogitCase:
+    """The test whose criteria keep so much of their chance to pass."""
+    chances = [keeps / (1 + exp(-logit)) for logit in case.logits]
+    return replace(case, logits=tuple(log(chance / (1 - chance)) for chance in chances))
+
+
+def _score(agent: LogitAgent, by: float) -> float:
+    return fmean(case.moved(by).score for case in agent)
+
+
+def _first(run: Scores, trials: int) -> Scores:
+    return [scores[:trials] for scores in run]
+
+
+def _p(head: Scores, base: Scores) -> float:
+    pairs = [ScorePair(own, other) for own, other in zip(head, base, strict=True)]
+    chance = chance_of_drop(pairs, "a seed", DRAWS)
+    assert chance
+    return chance.p
+
+
+def _beside(head: Scores, base: Scores) -> Outcome:
+    for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True):
+        p = _p(_first(head, look.trials), _first(base, look.trials))
+        if look.decision(p) != "continue":
+            return Outcome(p <= look.fails_at, 2 * look.trials)
+    raise AssertionError("the last look decides")
+
+
+def _pooled(head: Scores, runs: list[Scores]) -> float:
+    together = [tuple(score for run in runs for score in run[index]) for index in range(len(head))]
+    return _p(head, together)
+
 
 DOCS = (ROOT / "docs" / "rounds.md").read_text()
 FEW, MANY = 30, 1_000
@@ -42,19 +220,17 @@ def test_round_looks_have_documented_limits_per_trial_count():
     assert looks == [(3, 0.007, 0.50, False), *last]
 
 
-@given(st.sets(st.sampled_from(LOOKS), min_size=1).map(sorted))
-def test_subset_of_looks_keeps_limits_and_last_look_gets_final_limit(trials):
-    """So that no more unchanged agents fail than with all looks."""
+@given(
+    st.sets(st.sampled_from(LOOKS), min_size=1).map(sorted),
+    st.lists(st.integers(1, 10**9), max_size=6, unique=True).map(sorted),
+)
+def test_looks_of_any_trial_counts_are_built_and_subsets_keep_their_limits(trials, others):
+    """So that no more unchanged agents fail than with all looks. A foreign file may hold any numbers."""
     limits = {look.trials: look for look in looks_at(LOOKS)}
     *earlier, last = looks_at(trials)
     assert earlier == [limits[look.trials] for look in earlier]
     assert (last.is_last, last.fails_at, last.passes_above) == (True, 0.045, 0.045)
-
-
-@given(st.lists(st.integers(1, 10**9), max_size=6, unique=True).map(sorted))
-def test_round_looks_are_built_for_arbitrary_trial_counts(trials):
-    """No earlier version wrote such numbers; a file of somebody else's may hold them."""
-    assert [look.trials for look in looks_at(trials)] == trials
+    assert [look.trials for look in looks_at(others)] == others
 
 
 @given(st.data(), st.floats(0, 1), st.floats(0, 1))
@@ -184,9 +360,8 @@ def test_docs_list_the_round_limits_and_all_expected_methods():
     rows = [tuple(row) for row in ROWS]
     assert EXPECTED.keys() <= {row[:3] for row in rows}
     screens = {row[1:4] for row in rows if METHODS[row[0]] is screened}
-    assert screens == {(str(tests), points, STILL) for tests in (8, 20, 40) for points in "035"} | {
-        ("20", "3", main) for main in MOVES
-    }
+    expected = {(str(tests), points, STILL) for tests in (8, 20, 40) for points in "035"}
+    assert screens == expected | {("20", "3", main) for main in MOVES}
     assert all(float(row[4].removesuffix(" %")) <= 6.5 for row in rows)
     beside = {look.trials: look for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True)}
     for look in looks_at(LOOKS):

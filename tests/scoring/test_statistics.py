@@ -167,10 +167,8 @@ def test_enumerated_p_agrees_with_thousands_of_shuffles():
     """24 tests of three trials have 1e31 arrangements."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
     result = chance_of_drop(pairs, "seed")
-    seen = sum(sum(pair.head) for pair in pairs)
-    low = sum(
-        sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(4_000)
-    )
+    seen, pools = sum(sum(pair.head) for pair in pairs), [(*pair.head, *pair.base) for pair in pairs]
+    low = sum(sum(sum(rng.sample(pool, 3)) for pool in pools) <= seen for _ in range(4_000))
     assert (result.test, result.p) == ("enumerated", pytest.approx(p_by_counting(pairs), abs=1e-12))
     assert abs(result.p - low / 4_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 4_000)
 
@@ -235,15 +233,6 @@ def test_sampled_p_value_never_rises_while_scores_fall(draws):
     assert close >= 4
 
 
-def test_p_value_stays_below_limit_if_lower_score_makes_it_sampled():
-    """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
-    held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
-    few = noisy(4, 3, seed=41, worse=10)
-    before, after = (chance_of_drop([one, *few], "seed") for one in (held, lowered))
-    assert (before.test, after.test, before.p) == ("enumerated", "drawn", pytest.approx(0.04674, abs=0.00001))
-    assert abs(after.p - before.p) <= 3 * math.sqrt(before.p * (1 - before.p) / 99_990) < 0.05 - before.p
-
-
 DOZEN = noisy(12, 3, worse=3)
 
 
@@ -286,8 +275,14 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     assert after.p <= before.p
 
 
-def test_test_that_starts_to_vary_does_not_raise_sampled_p_value():
-    """Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise."""
+def test_p_value_stays_below_limit_and_does_not_rise_if_lower_score_makes_it_sampled():
+    """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
+    held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
+    few = noisy(4, 3, seed=41, worse=10)
+    before, after = (chance_of_drop([one, *few], "seed") for one in (held, lowered))
+    assert (before.test, after.test, before.p) == ("enumerated", "drawn", pytest.approx(0.04674, abs=0.00001))
+    assert abs(after.p - before.p) <= 3 * math.sqrt(before.p * (1 - before.p) / 99_990) < 0.05 - before.p
+    # Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise.
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
     for seed in "abcd":
         before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
@@ -398,7 +393,7 @@ def test_pass_at_k_and_pass_hat_k_equal_brute_force(trials, passed, k):
     assert pass_hat_k(trials, passed, k) == pytest.approx(fmean(map(all, taken)))
 
 
-def test_spread_of_a_change_equals_hand_computation():
+def test_spread_is_estimated_as_computed_by_hand_and_positive_for_constant_scores():
     """Two tests of two trials: variances 200, 0, 50, 50, their mean 75, each drawn towards it."""
     pairs = [ScorePair((60, 80), (100, 100)), ScorePair((50, 60), (70, 80))]
     # (1 * own + 2 * 75) / 3, two trials each, over two tests squared.
@@ -426,10 +421,7 @@ def test_spread_of_a_change_equals_hand_computation():
     assert noise_of([(60, 80), (100, 100)], 5) == pytest.approx((400 / 3, 200 / 3))
     assert noise_of([(60,), (80,)], 5) == pytest.approx((200, 200))
     assert noise_of([(50,)], 5)[0] > 0
-
-
-def test_estimated_spread_of_constant_scores_is_positive():
-    """As if of two more trials one had lost one criterion."""
+    # Of constant scores as if of two more trials one had lost one criterion.
     for score, trials in product((0, 100), (1, 3)):
         spread = spread_of([ScorePair((score,) * trials, (score,) * trials)] * 5, criteria=5)
         share = 1 / (5 * 2 * trials + 2)

@@ -73,10 +73,8 @@ def test_agreement_intervals_contain_the_truth_as_often_as_stated():
     assert contains(whole.share, SHARE)
     assert contains(whole.alpha, ALPHA)
     assert whole.verdicts == 120
-    runs = [
-        agreement_of(suite_of_votes(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2)))
-        for seed in range(60)
-    ]
+    suites = (suite_of_votes(seed, tests=15, criteria=2, most=3 + 2 * (seed % 2)) for seed in range(60))
+    runs = [*map(agreement_of, suites)]
     assert sum(contains(run.whole.share, SHARE) for run in runs) >= 55
     assert sum(contains(run.whole.alpha, ALPHA) for run in runs) >= 54
     true = {votes: votes / (1 + (votes - 1) * ALPHA) for votes in (3, 5)}
@@ -128,9 +126,8 @@ def test_effective_votes_are_unknown_without_disagreement_or_equal_votes():
     agreement = agreement_of(three, five)
     assert (agreement.votes, agreement.effective_votes) == (5, None)
     assert agreement_of(three, suite_of_votes(2)).effective_votes
-    assert (
-        agreement_of(three, suite_of_votes(2, most=1)).effective_votes == agreement_of(three).effective_votes
-    )
+    with_single_votes = agreement_of(three, suite_of_votes(2, most=1))
+    assert with_single_votes.effective_votes == agreement_of(three).effective_votes
 
 
 def test_counting_third_votes_would_underestimate_agreement():

@@ -83,7 +83,7 @@ def test_labels_of_one_conversation_widen_the_interval():
     assert held / times >= 0.9
 
 
-def test_rates_match_a_calculation_by_hand():
+def test_rates_of_any_run_match_a_calculation_by_hand_unless_judged_by_chance():
     table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
     result = rater(group(table, passes=100, fails=50, rate=100 / 150))
     # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
@@ -92,10 +92,7 @@ def test_rates_match_a_calculation_by_hand():
     assert result.corrected.value == pytest.approx(100 / 150)  # as many passes were wrong as fails
     assert (result.items, result.sensitivity.count, result.specificity.count) == (80, 58, 22)
     assert result.may_gate is True
-
-
-def test_pass_rate_of_another_run_is_corrected_for_the_judge():
-    """Rogan and Gladen (1978): a rate of 0.62, with sensitivity 0.9 and specificity 0.8, is 0.6."""
+    # Rogan and Gladen (1978): a rate of 0.62, with sensitivity 0.9 and specificity 0.8, is 0.6.
     passes, fails = {"passes_passed": 90, "passes_failed": 10}, {"fails_passed": 10, "fails_failed": 40}
     counted = Counted(**passes, **fails, passes=100, fails=50)
     result = corrected(counted, 0.62, own=False)
@@ -104,9 +101,7 @@ def test_pass_rate_of_another_run_is_corrected_for_the_judge():
     assert (corrected(counted, 0.1, own=False).value, corrected(counted, 1.0, own=False).value) == (0, 1)
     own, other = corrected(counted, 2 / 3, own=True), corrected(counted, 2 / 3, own=False)
     assert own.high - own.low < other.high - other.low
-
-
-def test_judge_no_better_than_chance_gives_no_corrected_rate():
+    # A judge no better than chance gives no corrected rate.
     cells = dict.fromkeys(("passes_passed", "passes_failed", "fails_passed", "fails_failed"), 50)
     blind = Counted(**cells, passes=100, fails=100)
     assert corrected(blind, 0.7, own=True) is None
@@ -137,11 +132,8 @@ def test_rates_do_not_depend_on_the_order_and_more_labels_narrow_the_interval():
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
     rng = random.Random(6)
     population = replace(WORLD, verdicts=4000).population(rng)
-    widths = [
-        result.kappa.high - result.kappa.low
-        for result in (rater(sample_labels(population, labels, rng), draws=400) for labels in (30, 120, 480))
-    ]
-    assert all(wide > narrow for wide, narrow in pairwise(widths))
+    kappas = [rater(sample_labels(population, labels, rng), draws=400).kappa for labels in (30, 120, 480)]
+    assert all(wide.high - wide.low > narrow.high - narrow.low for wide, narrow in pairwise(kappas))
 
 
 def test_cohens_kappa_of_people_is_given_for_exactly_two():

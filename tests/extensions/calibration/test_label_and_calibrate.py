@@ -60,7 +60,7 @@ def calibrate_with(folder: Path, *people: str, **settings) -> None:
     check_judge(sheets, context=RunContext(), **settings)
 
 
-def test_calibration_finds_and_saves_the_error_rates_of_the_judge(folder, capsys):
+def test_calibration_finds_and_saves_the_error_rates_whatever_the_order_of_sheets(folder, capsys):
     calibrate_with(folder)
     captured = capsys.readouterr().out
     assert re.search("(269|270) labels by 3 people, against a-judge-of-note", captured)
@@ -76,10 +76,7 @@ def test_calibration_finds_and_saves_the_error_rates_of_the_judge(folder, capsys
     assert results.study(Calibration) == result
     assert (folder / "report.html").exists()
     assert result.judge.models == ("a-judge-of-note",)
-
-
-def test_calibration_does_not_depend_on_the_order_of_sheets(folder):
-    """A file of the same judge is replaced."""
+    # A file of the same judge is replaced.
     calibrate_with(folder, "ada", "ben")
     first = read(folder / "calibration.json").parts
     calibrate_with(folder, "ben", "ada")
@@ -179,12 +176,8 @@ def test_merged_shards_keep_a_calibration_that_they_share(calibration):
     assert (merged(whole, [newer] * 2), merged(whole, [newer, whole])) == (given(whole, calibration), whole)
 
 
-TEST = {
-    "name": "First",
-    "userInfo": {"who": "Ada"},
-    "turns": [{"user": "Hello"}],
-    "evaluations": [{"criterion": "It greets"}],
-}
+GREETS = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "It greets"}]}
+TEST = {"name": "First", "userInfo": {"who": "Ada"}} | GREETS
 
 
 def results_at(folder: Path) -> dict:
@@ -229,9 +222,7 @@ def test_calibration_is_shown_in_later_runs_merged_and_dropped_by_rejudge(tmp_pa
         (tmp_path / "bad.json").write_text("[]")
         refused = do("run", suite, "--calibration=bad.json", "--output-dir=bad")
         assert refused.returncode == 2
-        assert refused.stderr == (
-            "error: bad.json: not what `ci-evals calibrate` writes; name its file "
-            "(calibration.json), or make it again\n"
-        )
+        why = "not what `ci-evals calibrate` writes; name its file (calibration.json), or make it again"
+        assert refused.stderr == f"error: bad.json: {why}\n"
         assert len(llm.asked) == asked
         assert not (tmp_path / "bad").exists()

@@ -14,7 +14,12 @@ from commands import ci_evals
 from doc_pages import page, table
 from labeled_runs import answers_of_person, filled_sheet, judged_run, read_sheet, write_results
 
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.calibration.settings import LabelSettings
+from ci_evals.extensions.calibration.sheet import write_spot_check
 from ci_evals.extensions.calibration.spot_check import Side, SideVerdict, SpotCheck
+from ci_evals.extensions.calibration.spot_check_runs import SpotCheckRuns, check_spot
 
 DOCS = page("judge-statistics.md")
 TESTS, TRIALS, CRITERIA = 20, 3, 5
@@ -164,9 +169,8 @@ def test_spot_check_false_alarm_rate_holds_with_few_tests(tests, most):
             for trial in range(7):
                 for _ in range(5):
                     truths.append(rng.random() < 0.8)
-                    verdicts.append(
-                        SideVerdict(test, trial, rng.random() < 0.9 if truths[-1] else rng.random() > 0.8)
-                    )
+                    passed = rng.random() < 0.9 if truths[-1] else rng.random() > 0.8
+                    verdicts.append(SideVerdict(test, trial, passed))
         for index in rng.sample(range(len(verdicts)), 25):
             verdicts[index] = replace(verdicts[index], people=truths[index])
         return Side(verdicts)
@@ -176,108 +180,110 @@ def test_spot_check_false_alarm_rate_holds_with_few_tests(tests, most):
     assert 100 * alarms / times <= most
 
 
-def runs_of(folder, head: float, base: float) -> tuple[Path, Path]:
+def runs_of(folder: Path, head: float, base: float) -> None:
     """Two saved runs of one suite: shares of what is right that the judge passes in run and baseline."""
-    files = []
     for name, sensitivity in (("head", head), ("base", base)):
         (folder / name).mkdir()
-        files.append(write_results(judged_run(tests=25, sensitivity=sensitivity), folder / name))
-    return files[0], files[1]
+        write_results(judged_run(tests=25, sensitivity=sensitivity), folder / name)
 
 
-def label(folder: Path, *options: str) -> str:
-    made = ci_evals("label", "head", "--spot-check=base", *options, cwd=folder)
-    assert made.returncode == 0, made.stderr
-    return (folder / "labels/sheet.csv").read_text(encoding="utf-8")
+@pytest.fixture
+def alike(tmp_path) -> Path:
+    """A folder with two runs that the judge treats alike."""
+    runs_of(tmp_path, head=0.95, base=0.95)
+    return tmp_path
 
 
-def calibrate(folder: Path, sheet: str, *options: str):
+def label(folder: Path, **settings) -> str:
+    """Draw a sheet of both runs, and return it."""
+    settings = {
+        "results": folder / "head",
+        "spot_check": folder / "base",
+        "output": folder / "labels",
+    } | settings
+    write_spot_check(LabelSettings(**settings), settings["spot_check"], RunContext())
+    return (settings["output"] / "sheet.csv").read_text(encoding="utf-8")
+
+
+def calibrate(folder: Path, sheet: str, items: int, seed: int = 0) -> None:
+    """Print what a person's labels say of the judge on both runs."""
     (folder / "ada.csv").write_text(filled_sheet(answers_of_person(sheet, "ada")))
-    command = ("calibrate", "ada.csv", "--results=head", "--spot-check=base", *options)
-    return ci_evals(*command, cwd=folder)
+    runs = SpotCheckRuns.read(folder / "head", folder / "base", items // 2, seed, RunContext().hide())
+    check_spot([folder / "ada.csv"], runs, RunContext())
 
 
 @pytest.mark.slow
 def test_judge_that_is_harsh_on_new_answers_is_detected_and_the_change_corrected(tmp_path):
     runs_of(tmp_path, head=0.5, base=0.98)
-    sheet = label(tmp_path)
+    made = ci_evals("label", "head", "--spot-check=base", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    sheet = (tmp_path / "labels/sheet.csv").read_text(encoding="utf-8")
     assert 50 < len(read_sheet(sheet)) <= 100
-    assert "head" not in sheet
-    assert "base" not in sheet
-    ran = calibrate(tmp_path, sheet)
+    assert [name for name in ("head", "base") if name in sheet] == []
+    (tmp_path / "ada.csv").write_text(filled_sheet(answers_of_person(sheet, "ada")))
+    ran = ci_evals("calibrate", "ada.csv", "--results=head", "--spot-check=base", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "The judge treats the new answers differently (50 + 50 labels, p " in ran.stdout
-    text = ran.stdout.replace("−", "-")
-    judge, people = (float(re.search(rf"([-+]\d+\.\d) \([^)]*\) by {who}", text)[1]) for who in WHO)
+    who, text = ("the judge alone", "people's labels"), ran.stdout.replace("−", "-")
+    judge, people = (float(re.search(rf"([-+]\d+\.\d) \([^)]*\) by {one}", text)[1]) for one in who)
     assert judge < -25 < people < 12
     assert "The gate goes by the judge." in ran.stdout
     assert not (tmp_path / "calibration.json").exists()
-
-
-WHO = ("the judge alone", "people's labels")
-
-
-@pytest.mark.slow
-def test_spot_check_of_consistent_judge_suggests_no_correction(tmp_path):
-    runs_of(tmp_path, head=0.95, base=0.95)
-    sheet = label(tmp_path, "--items=60", "--seed=3")
-    ran = calibrate(tmp_path, sheet, "--items=60", "--seed=3")
-    assert "No sign that the judge treats the new answers differently (30 + 30 labels" in ran.stdout
-    assert "to correct it takes 200 + 200 labels" in ran.stdout
-    other = calibrate(tmp_path, sheet, "--items=60")
-    assert (other.returncode, "not on this sheet" in other.stderr) == (2, True)
-    few = calibrate(tmp_path, "\n".join(sheet.splitlines()[:1]) + "\n", "--items=60", "--seed=3")
-    assert few.returncode == 2
-
-
-@pytest.mark.slow
-def test_spot_check_without_base_agent_or_with_another_judge_is_refused(tmp_path):
-    file, _ = runs_of(tmp_path, head=0.95, base=0.95)
     alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)
     assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
-    write_results(judged_run(judge_model="another-judge"), tmp_path / "base")
-    other = ci_evals("label", "head", "--spot-check=base", cwd=tmp_path)
-    assert (other.returncode, "the judge of this run differs" in other.stderr) == (2, True)
-    assert file.exists()
 
 
-@pytest.mark.slow
-def test_spot_check_samples_both_arms_and_runs_with_unequal_trials(tmp_path):
+def test_spot_check_of_consistent_judge_suggests_no_correction(alike, capsys):
+    """And the labels must be those of its sheet."""
+    sheet = label(alike, items=60, seed=3)
+    calibrate(alike, sheet, items=60, seed=3)
+    shown = capsys.readouterr().out
+    assert "No sign that the judge treats the new answers differently (30 + 30 labels" in shown
+    assert "to correct it takes 200 + 200 labels" in shown
+    with pytest.raises(UsageError, match="not on this sheet"):
+        calibrate(alike, sheet, items=60)
+    with pytest.raises(UsageError, match="no label in it"):
+        calibrate(alike, "\n".join(sheet.splitlines()[:1]) + "\n", items=60, seed=3)
+
+
+def test_spot_check_of_too_few_verdicts_or_runs_that_differ_is_refused(alike):
+    with pytest.raises(UsageError, match="at least 4 verdicts"):
+        label(alike, items=3)
+    write_results(judged_run(judge_model="another-judge"), alike / "base")
+    with pytest.raises(UsageError, match="the judge of this run differs"):
+        label(alike)
+    assert (alike / "head/_results.json").exists()
+
+
+def test_spot_check_samples_both_arms_and_runs_with_unequal_trials(tmp_path, capsys):
     head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
     write_results(replace(head, arms=arms), tmp_path)
-    made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
-    assert "10 + 10 verdicts to label" in made.stdout, made.stderr
+    label(tmp_path, results=tmp_path, spot_check=tmp_path, items=20)
+    assert "10 + 10 verdicts to label" in capsys.readouterr().out
     # Some tests were played more often in one run: as many trials of each count as both runs have.
     for name, trials in (("head", 3), ("base", 2)):
         (tmp_path / name).mkdir()
         write_results(judged_run(tests=10, trials=trials), tmp_path / name)
-    options = ("--spot-check=base", "--items=1000", "--output=more")
-    made = ci_evals("label", "head", *options, cwd=tmp_path)
-    assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
+    label(tmp_path, items=1000, output=tmp_path / "more")
+    assert "60 + 60 verdicts to label" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_changed_tests_are_left_out_of_a_spot_check(tmp_path):
-    folder, (_, base) = tmp_path, runs_of(tmp_path, head=0.95, base=0.95)
-    text = base.read_text()
-    results = json.loads(text)
-    for test in results["suites"][0]["tests"][:5]:
-        test["digest"] = "0" * 64
-    base.write_text(json.dumps(results))
-    sheet = label(folder, "--items=1000")
+def test_changed_tests_are_left_out_of_a_spot_check(alike, capsys):
+    file = alike / "base/_results.json"
+    results = json.loads(file.read_text())
+
+    def change(tests):
+        for test in tests:
+            test["digest"] = "0" * 64
+        file.write_text(json.dumps(results))
+
+    change(results["suites"][0]["tests"][:5])
+    sheet = label(alike, items=1000)
     assert len(read_sheet(sheet)) == 20 * 3 * 3
-    completed = calibrate(folder, sheet, "--items=1000")
-    assert "Left out: 5 tests whose definition differs between the runs." in completed.stdout
-    for test in results["suites"][0]["tests"]:
-        test["digest"] = "0" * 64
-    base.write_text(json.dumps(results))
-    none = ci_evals("label", "head", "--spot-check=base", "--output=other", cwd=folder)
-    assert (none.returncode, "share no test that is defined alike" in none.stderr) == (2, True)
-
-
-@pytest.mark.slow
-def test_spot_check_needs_at_least_four_verdicts(tmp_path):
-    runs_of(tmp_path, head=0.95, base=0.95)
-    made = ci_evals("label", "head", "--spot-check=base", "--items=3", cwd=tmp_path)
-    assert (made.returncode, "at least 4 verdicts" in made.stderr) == (2, True)
+    calibrate(alike, sheet, items=1000)
+    left_out = "Left out: 5 tests whose definition differs between the runs."
+    assert left_out in capsys.readouterr().out
+    change(results["suites"][0]["tests"])
+    with pytest.raises(UsageError, match="share no test that is defined alike"):
+        label(alike, output=alike / "other")
