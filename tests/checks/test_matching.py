@@ -8,6 +8,7 @@ from ci_evals.domain.checks.matcher import MatcherField
 from ci_evals.domain.checks.matching import ABSENT, args_match, described, meets
 
 MATCHER = TypeAdapter(MatcherField)
+NUMERIC = {"match": "numeric", "expected": "42"}
 
 
 def meets_matcher(value, written) -> bool | None:
@@ -34,12 +35,8 @@ def meets_matcher(value, written) -> bool | None:
         ({"exists": True}, [0, "", False, []], [None, ABSENT]),
         ({"exists": False}, [None, ABSENT], [0, ""]),
         ({"answer": "42"}, ["$42", 42], ["43", None, [42], ABSENT]),
-        (
-            {"answer": {"match": "numeric", "expected": "42"}},
-            [42],
-            [[9999, 42], {"value": 9999, "currency": 42}],
-        ),
-        ({"answer": {"match": "numeric", "expected": "42", "tolerance": 1}}, ["about 43"], ["45"]),
+        ({"answer": NUMERIC}, [42], [[9999, 42], {"value": 9999, "currency": 42}]),
+        ({"answer": NUMERIC | {"tolerance": 1}}, ["about 43"], ["45"]),
     ],
 )
 def test_matcher_accepts_matching_values_and_rejects_others(written, meeting, others):

@@ -15,7 +15,8 @@ from ci_evals.support import json_schema, json_schema_keywords
 from ci_evals.support.json_schema_keywords import UnboundedError
 
 MANY = [{"id": number, "name": f"item {number}"} for number in range(60_000)]
-FIRST = {"$ref": "#/$defs/l0"}
+FIRST, ENDLESS = {"$ref": "#/$defs/l0"}, {"patternProperties": {"^(a|aa)+$": True}}
+CLOSED, INTEGER = {"unevaluatedProperties": False}, {"type": "integer"}
 
 
 def doubled(keyword, applied=None, levels=40):
@@ -49,18 +50,12 @@ SLOW = {
     "a pattern": ({"pattern": "^(a|aa)+$"}, "a" * 60 + "!"),
     "patterns": ({"items": {"pattern": "^(a|aa)+$"}}, ["a" * 60 + "!"] * 100),
     "a pattern of names": ({"patternProperties": {"^(a|aa)+$": False}}, {"a" * 60 + "!": 1}),
-    "a pattern of other names": (
-        {"patternProperties": {"^(a|aa)+$": True}, "additionalProperties": True},
-        {"a" * 60 + "!": 1},
-    ),
+    "a pattern of other names": (ENDLESS | {"additionalProperties": True}, {"a" * 60 + "!": 1}),
     "a pattern of names alone": ({"propertyNames": {"pattern": "^(a|aa)+$"}}, {"a" * 60 + "!": 1}),
-    "a pattern of unevaluated names": (
-        {"allOf": [{"patternProperties": {"^(a|aa)+$": True}}], "unevaluatedProperties": False},
-        {"a" * 60 + "!": 1},
-    ),
+    "a pattern of unevaluated names": ({"allOf": [ENDLESS]} | CLOSED, {"a" * 60 + "!": 1}),
     "unevaluated items": ({"contains": {"type": "object"}, "unevaluatedItems": False}, MANY),
     "unevaluated names": (
-        {"properties": {"a": True}, "unevaluatedProperties": {"type": "integer"}},
+        {"properties": {"a": True}, "unevaluatedProperties": INTEGER},
         {f"name {number}": number for number in range(60_000)},
     ),
     "all constants": ({"items": {"enum": [*range(100_000, 110_000)]}}, [*range(60_000)]),
@@ -111,10 +106,10 @@ def properties(*required: str, **schemas):
     return {"properties": schemas} | ({"required": [*required]} if required else {})
 
 
-A, B = properties(a=True), properties(b=True)
+A, B, NO_OTHERS = properties(a=True), properties(b=True), {"additionalProperties": False}
+ONLY_A, ONLY_B = properties("a", a=True), properties("b", b=True)
 A_IS_1 = properties("a", a={"const": 1})
-CLOSED = {"unevaluatedProperties": False}
-INTEGER = {"type": "integer"}
+
 NODE = properties(next={"$ref": "#/$defs/node"}, v=INTEGER)
 SCHEMAS_AND_VALUES = [
     (
@@ -123,19 +118,13 @@ SCHEMAS_AND_VALUES = [
     ),
     ({"uniqueItems": True}, [[{"a": 1, "b": 2}, {"b": 2, "a": 1}]]),
     ({"uniqueItems": False}, [[1, 1]]),
-    (A | {"additionalProperties": False}, [{}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, [], 1]),
-    (
-        {"patternProperties": {"^a": INTEGER}, "additionalProperties": False},
-        [{"ab": 1}, {"ab": "x"}, {"b": 1}],
-    ),
+    (A | NO_OTHERS, [{}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, [], 1]),
+    ({"patternProperties": {"^a": INTEGER}} | NO_OTHERS, [{"ab": 1}, {"ab": "x"}, {"b": 1}]),
     (A | {"additionalProperties": INTEGER}, [{"a": "x", "b": 1}, {"b": "x"}]),
     *[({"additionalProperties": True}, [{"a": 1}]), ({"pattern": "^a+$"}, ["aa", "b", 1])],
     *[(A | CLOSED, [{"a": 1}, {"b": 1}, 1]), ({"allOf": [A]} | CLOSED, [{"a": 1}, {"b": 1}])],
     ({"anyOf": [A_IS_1, B]} | CLOSED, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {"a": 2}, {"c": 1}]),
-    (
-        {"oneOf": [properties("a", a=True), properties("b", b=True)]} | CLOSED,
-        [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
-    ),
+    ({"oneOf": [ONLY_A, ONLY_B]} | CLOSED, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}]),
     (
         {"if": A_IS_1, "then": B, "else": properties(c=True)} | CLOSED,
         [{"a": 1, "b": 1}, {"a": 1, "c": 1}, {"c": 1}, {"b": 1}],

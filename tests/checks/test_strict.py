@@ -128,13 +128,9 @@ EVIDENCE_OF = {
     "integration_called": {"integrations": (Integration(code="i", status=200),)},
     "escalated_due_to_error": {"error_response": True},
 }
-OPPOSITES = {
-    "escalated": "not_escalated",
-    "tool_used": "tool_not_used",
-    "param_exists": "param_not_exists",
-    "rule_triggered": "rule_not_triggered",
-    "escalated_due_to_error": "not_escalated_due_to_error",
-}
+OPPOSITES = {kind: f"not_{kind}" for kind in ("escalated", "escalated_due_to_error")}
+OPPOSITES |= {"tool_used": "tool_not_used", "param_exists": "param_not_exists"}
+OPPOSITES |= {"rule_triggered": "rule_not_triggered"}
 
 
 @each_row("kind", EVIDENCE_OF)
@@ -296,8 +292,7 @@ def test_text_checks_are_literal_bounded_and_ignore_invisible_characters():
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
     for hidden in ("\u200b", "\xad", ""):
         for kind, wanted, fields in (
-            ("contains", "passed", {"text": "refund"}),
-            ("not_contains", "failed", {"text": "refund"}),
+            *(("contains", "passed", {"text": "refund"}), ("not_contains", "failed", {"text": "refund"})),
             ("regex", "passed", {"pattern": r"\brefund\b"}),
             ("not_regex", "failed", {"pattern": "ref.nd"}),
         ):
@@ -332,17 +327,14 @@ def test_parameter_equality_is_symmetric_and_reflexive(a, b):
     assert is_equal(a, a)
 
 
+_CALLS = st.builds(Integration, code=st.sampled_from(["i", "j"]), status=st.sampled_from([200, 503]))
 _EVIDENCE = st.fixed_dictionaries(
     {
         "workflows": st.none() | st.lists(st.sampled_from(["REFUND", "CONVERSATION_FORWARDING"]), max_size=2),
         "handed_over": st.sampled_from([None, None, True, False]),
         "params": st.none() | st.dictionaries(st.just("p"), st.sampled_from(["x", "y", ""])),
         "rules": st.none() | st.lists(st.sampled_from(["r", "s"]), max_size=1),
-        "integrations": st.none()
-        | st.lists(
-            st.builds(Integration, code=st.sampled_from(["i", "j"]), status=st.sampled_from([200, 503])),
-            max_size=2,
-        ),
+        "integrations": st.none() | st.lists(_CALLS, max_size=2),
         "error_response": st.sampled_from([None, True, False]),
     }
 )

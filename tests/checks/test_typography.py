@@ -152,17 +152,13 @@ def test_patterns_and_replies_are_normalized_alike(pattern, value):
     assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
 
 
-@each_row(
-    ("pattern", "reply"),
-    [
-        *[(r"(?m)^- ", "Items:\n- one"), (r"\n\n", "a\n\nb"), ("  ", "a  b"), (r"\u00a0", "50\u00a0%")],
-        ("’", "don’t"),
-    ],
-    ids=ascii,
-)
-def test_pattern_about_typography_is_found_in_the_raw_text(pattern, reply):
-    assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "failed"
-    assert outcome(decide("regex", {"agent": reply}, pattern=pattern, raw=True)) == "passed"
+RAW = {r"(?m)^- ": "Items:\n- one", r"\n\n": "a\n\nb", "  ": "a  b", r"\u00a0": "50\u00a0%", "’": "don’t"}
+
+
+def test_pattern_about_typography_is_found_in_the_raw_text():
+    for pattern, reply in RAW.items():
+        assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "failed", pattern
+        assert outcome(decide("regex", {"agent": reply}, pattern=pattern, raw=True)) == "passed", pattern
 
 
 def test_normalized_text_is_searched_without_trailing_newline_and_raw_is_suggested():
@@ -172,12 +168,9 @@ def test_normalized_text_is_searched_without_trailing_newline_and_raw_is_suggest
     for reply in ("hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"):
         assert outcome(decide("regex", {"agent": reply}, pattern="^(?!.*hunter2)")) == "failed"
     for pattern, reply in (
-        (r"(?s)^(?!.*Источники)", "Источники: a"),
-        (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5"),
-        (r"(?s)^(?!.*<result>)", "<result>5</result>"),
-        (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips"),
-        (r"(?s)^(?!.*user_id)", "`user_id`"),
-        (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
+        *((r"(?s)^(?!.*Источники)", "Источники: a"), (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5")),
+        *((r"(?s)^(?!.*<result>)", "<result>5</result>"), (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips")),
+        *((r"(?s)^(?!.*user_id)", "`user_id`"), (r"(?s)^(?!.*Grüße)", "Viele Grüße")),
     ):
         assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "passed"
     assert outcome(decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")) == "failed"

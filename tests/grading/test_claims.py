@@ -83,9 +83,10 @@ async def test_claim_with_a_matching_call_passes_in_any_typography():
 
 WRONG_ORDER = "I have refunded order 4712."
 FAILED_REFUND = REFUND.model_copy(update={"status": ToolStatus.ERROR})
-OTHER_REFUND = ToolCall(name="refund", arguments={"order": "4712"})
+OTHER = ToolCall(name="refund", arguments={"order": "4712"})
 ADD_JO_ROE = ToolCall(name="add", arguments={"name": "Jo Roe"})
-NOT_FOUND = "the call says nothing of"
+ADDED_JO_DOE = claim("Jo Doe is on the list", about="Jo Doe")
+LACKS, NOT_BACKED = "the call says nothing of", "the judge finds that the call does not back it"
 
 
 @each_row(
@@ -94,24 +95,23 @@ NOT_FOUND = "the call says nothing of"
         (SAYS, (LOOK_UP,), claim(SAYS, 0), "and no call backs it; called until then: look_up("),
         (SAYS, (), claim(SAYS, 0), "and no call backs it; nothing was called until then"),
         (SAYS, (REFUND,), claim(SAYS, 2), "and there is no call 2 to back it"),
-        (
-            *(SAYS, (LOOK_UP,), claim(SAYS, 1, backed=False)),
-            "the judge finds that the call does not back it: look_up(",
-        ),
+        (SAYS, (LOOK_UP,), claim(SAYS, 1, backed=False), f"{NOT_BACKED}: look_up("),
         (SAYS, (FAILED_REFUND,), claim(SAYS), 'but the call failed: refund(order: "4711") failed in turn 1'),
-        (WRONG_ORDER, (REFUND,), claim(WRONG_ORDER), f"{NOT_FOUND} '4712': refund("),
-        (WRONG_ORDER, (REFUND,), claim("I have refunded"), f"{NOT_FOUND} '4712': refund("),
-        (  # the order is named by the user
-            *("Done, it is refunded.", (OTHER_REFUND,), claim("it is refunded", about="4711")),
-            f"{NOT_FOUND} '4711': refund(",
-        ),
+        (WRONG_ORDER, (REFUND,), claim(WRONG_ORDER), f"{LACKS} '4712': refund("),
+        (WRONG_ORDER, (REFUND,), claim("I have refunded"), f"{LACKS} '4712': refund("),
+        # The order is named by the user.
         (
-            *("Jo Doe is on the list now.", (ADD_JO_ROE,), claim("Jo Doe is on the list", about="Jo Doe")),
-            f"{NOT_FOUND} 'Jo Doe': add(",
+            "Done, it is refunded.",
+            (OTHER,),
+            claim("it is refunded", about="4711"),
+            f"{LACKS} '4711': refund(",
         ),
+        ("Jo Doe is on the list now.", (ADD_JO_ROE,), ADDED_JO_DOE, f"{LACKS} 'Jo Doe': add("),
         (
-            *("I have refunded 49.90 euros.", (REFUND,), claim("refunded 49.90 euros")),
-            f"{NOT_FOUND} '49.90': refund(",
+            "I have refunded 49.90 euros.",
+            (REFUND,),
+            claim("refunded 49.90 euros"),
+            f"{LACKS} '49.90': refund(",
         ),
     ],
 )

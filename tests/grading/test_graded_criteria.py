@@ -21,18 +21,11 @@ from ci_evals.grading.graded_criteria import MedianLevel
 from ci_evals.grading.judge import Judge
 from ci_evals.support.redaction import Redactor
 
-LEVELS = [
-    {"score": 1, "name": "good", "description": "As it should be."},
-    {"score": 0.5, "name": "fair", "description": "It will do."},
-    {"score": 0, "name": "bad", "description": "It will not do."},
-]
-WORK = Graded(
-    criterion="The answer is well made",
-    rubric=LEVELS,
-    dimensions=["correctness", {"name": "tact", "description": "Is it kind?", "weight": 3}],
-    pass_at=0.6,
-    weight=77,
-)
+NAMED = ((1, "good", "As it should be."), (0.5, "fair", "It will do."), (0, "bad", "It will not do."))
+LEVELS = [{"score": score, "name": name, "description": text} for score, name, text in NAMED]
+DIMENSIONS = ["correctness", {"name": "tact", "description": "Is it kind?", "weight": 3}]
+WELL_MADE = {"criterion": "The answer is well made", "weight": 77}
+WORK = Graded(rubric=LEVELS, dimensions=DIMENSIONS, pass_at=0.6, **WELL_MADE)
 CONVERSATION = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done, dear.")
 
 
@@ -65,14 +58,11 @@ async def decide(
 async def test_grade_is_the_weighted_mean_of_levels_or_that_of_the_whole_criterion():
     tact = entry("tact", "fair", (2, "Done, dear"), reason="Curt.")
     verdict, _ = await decide(answer(tact, entry("correctness", "good", (1, ""))))
-    assert verdict.grade == Grade(
-        score=0.625,
-        pass_at=0.6,
-        dimensions=(
-            DimensionGrade(name="correctness", level="good", score=1, weight=1, reason="So it is."),
-            DimensionGrade(name="tact", level="fair", score=0.5, weight=3, reason="Curt."),
-        ),
+    dimensions = (
+        DimensionGrade(name="correctness", level="good", score=1, weight=1, reason="So it is."),
+        DimensionGrade(name="tact", level="fair", score=0.5, weight=3, reason="Curt."),
     )
+    assert verdict.grade == Grade(score=0.625, pass_at=0.6, dimensions=dimensions)
     assert (verdict.outcome, verdict.reason, verdict.evidence) == (Outcome.PASSED, "All in all.", (1, 2))
     assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(2, "Done, dear")]
     assert (await decide(levels("fair", "fair")))[0].outcome is Outcome.FAILED
@@ -110,25 +100,25 @@ async def test_prompt_shows_escaped_levels_without_scores_in_another_order_per_v
     assert (llm.prompts[0].text.count("</rubric>"), llm.prompts[0].text.count("</conversation>")) == (1, 1)
 
 
+RIGHT, TACTFUL = entry("correctness", "good"), entry("tact", "good")
+UNNAMED = "did not name each dimension"
+
+
 @each_row(
     ("void", "text"),
     [
         ("All good!", "could not be read"),
-        (answer(entry("correctness", "good")), "did not name each dimension"),
-        (answer(*[entry("correctness", "good")] * 2), "did not name each dimension"),
-        (answer(*[entry(name, "good") for name in ("correctness", "tact", "tact")]), "did not name each"),
-        (answer(entry("correctness", "good"), entry("manners", "good")), "did not name each dimension"),
+        *[
+            (answer(RIGHT), UNNAMED),
+            (answer(RIGHT, RIGHT), UNNAMED),
+            (answer(RIGHT, TACTFUL, TACTFUL), UNNAMED),
+        ],
+        (answer(RIGHT, entry("manners", "good")), UNNAMED),
         (levels("good", "excellent"), "named a level that 'tact' does not have"),
         (levels("good", "1"), "named a level that 'tact' does not have"),
-        (
-            answer(entry("correctness", "good"), entry("tact", "good", (3, "x"))),
-            "turn 3, which does not exist",
-        ),
-        (
-            answer(entry("correctness", "good", (1, "So sorry")), entry("tact", "good")),
-            "words that are not in turn",
-        ),
-        (answer(entry("correctness", "good", reason=" "), entry("tact", "good")), "empty reason"),
+        (answer(RIGHT, entry("tact", "good", (3, "x"))), "turn 3, which does not exist"),
+        (answer(entry("correctness", "good", (1, "So sorry")), TACTFUL), "words that are not in turn"),
+        (answer(entry("correctness", "good", reason=" "), TACTFUL), "empty reason"),
         (levels("good", "good", reasoning="]["), "empty reason"),
         (levels("good", "good", looked_at=[]), "without evidence"),
         (levels("good", "good", rests_on="quotes"), "without evidence"),
@@ -163,14 +153,13 @@ async def test_only_the_worst_grade_needs_no_evidence_and_undecidable_ones_are_u
 
 
 REASONING = Graded(criterion="It goes about it well", dimensions=["reasoning", "clarity"])
-TRACED_TURN = build.turn(
-    agent="Done.",
-    workflows=("REFUND",),
-    params={"order": "A-12", "mail": "ida@mail.example"},
-    rules=("R-7",),
-    integrations=(Integration(code="shop", status=503, error="down"),),
-    trace={"secret_chain": "not shown"},
-)
+ACTIONS = {
+    "workflows": ("REFUND",),
+    "params": {"order": "A-12", "mail": "ida@mail.example"},
+    "rules": ("R-7",),
+}
+ACTIONS |= {"integrations": (Integration(code="shop", status=503, error="down"),)}
+TRACED_TURN = build.turn(agent="Done.", trace={"secret_chain": "not shown"}, **ACTIONS)
 TRACED = CONVERSATION.model_copy(update={"turns": (TRACED_TURN,)})
 
 

@@ -28,8 +28,7 @@ TEST = Test(
     user_info={"plan": "Pro", "mail": "ida@mail.example"},
     turns=[{"user": "hi", "expectation": "asks for the order"}, {"user": "12"}],
     evaluations=[
-        {"criterion": "FIRST criterion", "weight": 7},
-        {"criterion": "SECOND criterion"},
+        *({"criterion": "FIRST criterion", "weight": 7}, {"criterion": "SECOND criterion"}),
         {"criterion": "no escalation", "strict": "not_escalated"},
     ],
 )
@@ -76,17 +75,14 @@ async def test_verdict_rests_on_quotes_or_absence_with_the_reason_of_the_answer(
 async def test_pass_without_evidence_of_every_turn_is_void_but_fail_is_accepted():
     for changes in (
         *[{"looked_at": []}, {"rests_on": "quotes"}],
-        {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": ""}]},
-        {"rests_on": "quotes", "evidence": [{"turn": 1, "quote": "..."}]},
+        *({"rests_on": "quotes", "evidence": [{"turn": 1, "quote": quote}]} for quote in ("", "...")),
         {"rests_on": "absence", "looked_at": [], "evidence": [{"turn": 1, "quote": " ** "}]},
     ):
         await assert_void(json.dumps(json.loads(answer()) | changes))
         failed = json.loads(answer("fail")) | changes | {"evidence": []}
         assert (await decide(json.dumps(failed)))[0].outcome is Outcome.FAILED
     for looked_at, quotes, left_out in (
-        ([1], [], "turn 2"),
-        ([2, 2], [], "turn 1"),
-        ([1], [(2, "Done.")], "turn 2"),
+        *(([1], [], "turn 2"), ([2, 2], [], "turn 1"), ([1], [(2, "Done.")], "turn 2")),
     ):
         stated = {"rests_on": "absence", "looked_at": looked_at}
         passing = fakes.judge_answer("pass", "It is so.", *quotes, **stated)
@@ -163,8 +159,7 @@ async def test_quotes_are_ordered_and_those_not_in_their_redacted_turn_are_void(
     for quote, settings, cause in (
         ((1, "your key is ***, keep it"), secret, None),
         ((1, "key is agent-key-99"), secret, Cause.VOID_ANSWER),
-        ((2, "thanks a lot"), closed, None),
-        ((1, "thanks a lot"), closed, Cause.VOID_ANSWER),
+        *(((2, "thanks a lot"), closed, None), ((1, "thanks a lot"), closed, Cause.VOID_ANSWER)),
     ):
         verdict, _ = await decide(quoting_answer(quote), **settings)
         assert (verdict.cause, verdict.outcome is Outcome.PASSED) == (cause, cause is None), quote

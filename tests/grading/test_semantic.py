@@ -15,13 +15,7 @@ from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.semantic import SemanticMatcher, cosine
 from ci_evals.support.redaction import Redactor
 
-CAPITALS = {
-    "Paris": (1, 0),
-    "the capital": (0.8, 0.6),
-    "Berlin": (0.6, 0.8),
-    "Rome": (0, 1),
-    "nothing": (0, 0),
-}
+CAPITALS = {"Paris": (1, 0), "the capital": (0.8, 0.6), "Berlin": (0.6, 0.8), "Rome": (0, 1)}
 
 
 def check(*expected: str, **fields) -> AnswerMatches:

@@ -27,12 +27,9 @@ END = {
 
 def suite_and_test(*evaluations, lines=LINES, max_turns=None, **fields):
     """A test of these lines; an evaluation without `criterion` gets one."""
-    test = {
-        "name": "t",
-        "guidelines": "g",
-        "turns": [{"user": line} if isinstance(line, str) else line for line in lines],
-        "evaluations": [{"criterion": "c"} | each for each in evaluations],
-    } | fields
+    turns = [{"user": line} if isinstance(line, str) else line for line in lines]
+    checks = [{"criterion": "c"} | each for each in evaluations]
+    test = {"name": "t", "guidelines": "g", "turns": turns, "evaluations": checks} | fields
     suite = Suite.model_validate({"name": "S", "maxTurns": max_turns or len(lines), "tests": [test]})
     return suite, suite.tests[0]
 
@@ -42,11 +39,11 @@ async def findings(*evaluations, sent=1, end="escalated", judge=None, reply=(), 
     suite, test = suite_and_test(*evaluations, **fields)
     replies = [GREETED | dict(reply) for _ in range(sent)]
     replies[-1] |= END.get(end, {})
-    transcript = Transcript(
-        turns=tuple(build.turn(number, **one) for number, one in enumerate(replies, 1)),
-        status=EndState(end),
-        probes={"orders": ProbeResult(value=[])},
+    turns, probes = (
+        (build.turn(n, **one) for n, one in enumerate(replies, 1)),
+        {"orders": ProbeResult(value=[])},
     )
+    transcript = Transcript(turns=tuple(turns), status=EndState(end), probes=probes)
 
     async def call(_name, _arguments):
         return function
@@ -80,13 +77,11 @@ FALLIBLE_LATER = [
     {"strict": "param_not_exists", "paramName": "amount"},
     {"strict": "param_equals", "paramName": "plan", "paramValue": "Pro"},
     {"strict": "rule_not_triggered", "ruleCode": "deletes"},
-    {"strict": "not_escalated_due_to_error"},
-    {"strict": "max_agent_turns", "turns": 3},
+    *({"strict": "not_escalated_due_to_error"}, {"strict": "max_agent_turns", "turns": 3}),
     {"strict": "max_latency", "seconds": 5},
     {"strict": "state", "probe": "orders", "equals": []},
     {"strict": "state", "probe": "orders", "path": "$[0]", "exists": False},
-    {"strict": "not_disclosed", "text": "hunter2"},
-    {"strict": "not_in_tool_calls", "text": "hunter2"},
+    *({"strict": "not_disclosed", "text": "hunter2"}, {"strict": "not_in_tool_calls", "text": "hunter2"}),
     {"strict": "python", "function": "checks:nothing_deleted"},
 ]
 """Checks that pass on what was said, and that a later reply could fail."""
@@ -95,13 +90,11 @@ DECIDED_EARLY = [
     {"strict": "contains", "text": "colleague", "turn": "any"},
     {"strict": "regex", "pattern": "^I connect"},
     {"strict": "answer_matches", "expected": "colleague", "match": "contains"},
-    {"strict": "tool_used", "toolName": "GREET"},
-    {"strict": "tool_called", "toolName": "look_up"},
+    *({"strict": "tool_used", "toolName": "GREET"}, {"strict": "tool_called", "toolName": "look_up"}),
     {"strict": "tool_called", "toolName": "look_up", "times": {"min": 1}},
     {"strict": "tool_sequence", "tools": ["look_up"]},
     {"strict": "tool_sequence", "tools": ["look_up"], "mode": "superset"},
-    {"strict": "param_exists", "paramName": "plan"},
-    {"strict": "rule_triggered", "ruleCode": "greets"},
+    *({"strict": "param_exists", "paramName": "plan"}, {"strict": "rule_triggered", "ruleCode": "greets"}),
     {"strict": "integration_called", "integrationCode": "shop"},
     # Their whole range was reached.
     {"strict": "not_contains", "text": "hunter2", "turn": 1},

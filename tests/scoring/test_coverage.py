@@ -46,16 +46,15 @@ def names(reached) -> list[str]:
 def test_wanted_logic_is_read_from_positive_criteria_and_marked_by_its_kind():
     """Those that want the contrary ask for nothing, and a judge is asked in words."""
     strict = [
-        {"strict": "tool_used", "toolName": "W"},
-        {"strict": "tool_not_used", "toolName": "no W"},
+        *({"strict": "tool_used", "toolName": "W"}, {"strict": "tool_not_used", "toolName": "no W"}),
         {"strict": "param_equals", "paramName": "p", "paramValue": 1},
-        {"strict": "param_exists", "paramName": "q"},
-        {"strict": "param_not_exists", "paramName": "no q"},
-        {"strict": "rule_triggered", "ruleCode": "r"},
-        {"strict": "rule_not_triggered", "ruleCode": "no r"},
+        *({"strict": "param_exists", "paramName": "q"}, {"strict": "param_not_exists", "paramName": "no q"}),
+        *(
+            {"strict": "rule_triggered", "ruleCode": "r"},
+            {"strict": "rule_not_triggered", "ruleCode": "no r"},
+        ),
         {"strict": "integration_called", "integrationCode": "i"},
-        {"strict": "escalated"},
-        {"aui_logic": ["A1"]},
+        *({"strict": "escalated"}, {"aui_logic": ["A1"]}),
     ]
     plan = make_plan({"name": "t", "evaluations": [{"criterion": "c"} | one for one in strict]})
     parts = {(WORKFLOW, "W"), (PARAMETER, "p"), (PARAMETER, "q"), (RULE, "r"), (INTEGRATION, "i")}
@@ -84,14 +83,12 @@ def test_wanted_logic_is_read_from_positive_criteria_and_marked_by_its_kind():
 def test_coverage_of_run_and_suite_counts_trials_in_which_their_logic_fired():
     """Whether somebody asks for it or not, by kind and by name."""
     tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
-    assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(
-        traced_trials=3,
-        logic=(
-            Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
-            Reach(kind=RULE, name="a", trials=1, tests=1, wanted=True),
-            Reach(kind=RULE, name="b", trials=3, tests=2, wanted=False),
-        ),
+    logic = (
+        Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
+        Reach(kind=RULE, name="a", trials=1, tests=1, wanted=True),
+        Reach(kind=RULE, name="b", trials=3, tests=2, wanted=False),
     )
+    assert coverage_of(*tests, wanted=[(RULE, "a")]) == Coverage(traced_trials=3, logic=logic)
     # A suite lists neither what never fired in it nor what the baseline's fired.
     suites = [build.suite_result(name, made_test(fired(rules=name))) for name in ("S", "T")]
     whole = coverage.coverage_of(suites, frozenset({(RULE, "S"), (RULE, "never")}))
@@ -123,8 +120,7 @@ def test_lost_and_gained_logic_is_taken_per_test_from_last_comparison():
 def test_logic_is_lost_only_if_fully_traced_in_both_runs():
     """By each kind: who stopped to tell of rules may have followed them."""
     for head, base in [
-        ([None], [fired(rules="a")]),
-        ([fired(rules="a")], [None]),
+        *(([None], [fired(rules="a")]), ([fired(rules="a")], [None])),
         ([Fired(workflows=("W",))], [Fired(rules=("a",))]),
     ]:
         result = compared_coverage(head, base)

@@ -150,11 +150,8 @@ def test_gate_decision_holds_whatever_excluded_trials_would_have_given(run, floo
 def test_user_checks_count_each_rule_once_per_conversation_of_all_shards():
     """Those of retried attempts included."""
     retried = audit("meta", "meta", "length")
-    attempts = (
-        Attempt(status=EndState.INVALID_USER, error="e", user_audit=retried),
-        Attempt(status=EndState.FAILED, error="e"),
-        Attempt(status=EndState.COMPLETED),
-    )
+    first = Attempt(status=EndState.INVALID_USER, error="e", user_audit=retried)
+    attempts = (first, Attempt(status=EndState.FAILED, error="e"), Attempt(status=EndState.COMPLETED))
     again = replace(valid_trial("passed"), attempts=attempts, user_audit=audit(by_model=True))
     deaf = replace(valid_trial("passed"), user_audit=audit(by_model=False))
     scripted = trial("passed")

@@ -92,11 +92,8 @@ def test_critical_test_must_pass_every_trial_and_reach_every_turn():
 def test_offline_runs_ignore_verdicts_that_need_a_model_also_in_critical_tests():
     """The same thresholds serve the wiring run and the real one; the check says so."""
     for outcomes, offline, code in [
-        (("passed", "no_judge"), True, 0),
-        (("passed", "no_user"), True, 0),
-        (("passed", "no_user"), False, 3),
-        (("no_user",), True, 3),
-        (("passed", "no_evidence"), True, 3),
+        *((("passed", "no_judge"), True, 0), (("passed", "no_user"), True, 0)),
+        *((("passed", "no_user"), False, 3), (("no_user",), True, 3), (("passed", "no_evidence"), True, 3)),
     ]:
         assert gate_decision(make_plan(TEST_A), trial(*outcomes), offline=offline).exit_code == code
     plan = make_plan(TEST_A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, TEST_B)

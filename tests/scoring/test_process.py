@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, replace
+from functools import partial
 
 import builders as build
 import pytest
@@ -69,13 +70,9 @@ def test_workflow_steps_count_starts_returns_and_repetitions():
 
 def test_calls_count_as_repeated_by_parameters_and_failed_by_status():
     """The last value of each that is not empty counts. In JSON 1 and 1.0 are one number, keys unordered."""
-    result = steps(
-        called("lookup", order="A1"),
-        called("lookup", order="undefined"),
-        called("lookup", order="A1", reason=""),
-        called("lookup", order="A1", reason="size"),
-        called("lookup", "lookup", order="A2"),
-    )
+    params = ({}, {"order": "undefined"}, {"reason": ""}, {"reason": "size"})
+    lookups = [called("lookup", **({"order": "A1"} | given)) for given in params]
+    result = steps(*lookups, called("lookup", "lookup", order="A2"))
     assert (result.steps, result.tools, result.calls, result.repeated) == (6, 1, 6, 3)
     equal = steps(called("lookup", order={"a": 1, "b": 2}), called("lookup", order={"b": 2.0, "a": 1.0}))
     assert equal.repeated == 1
@@ -133,13 +130,12 @@ def test_steps_without_a_complete_trace_are_unknown():
 
 def test_fired_logic_is_listed_once_in_order_and_step_names_are_capped():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
-    measures = process.of_turns(
-        turns_of(
-            {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
-            {"workflows": ("A",), "params": {"y": 1, "z": [1]}, "named_params": ("secret",)},
-            {"rules": ("r1",), "integrations": (Integration(code="i"), Integration(code="i"))},
-        )
+    turns = turns_of(
+        {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
+        {"workflows": ("A",), "params": {"y": 1, "z": [1]}, "named_params": ("secret",)},
+        {"rules": ("r1",), "integrations": (Integration(code="i"), Integration(code="i"))},
     )
+    measures = process.of_turns(turns)
     assert measures.fired == Fired(
         workflows=("B", "A"), parameters=("y", "z", "secret"), rules=("r2", "r1"), integrations=("i",)
     )
@@ -192,20 +188,16 @@ def test_summary_of_trials_has_rates_of_all_steps_and_means_of_traced_trials():
         trial(NO_TRACE, status="failed", times=Times(agent=1, user=0.5, other=4)),
     ]
     result = process.summary(trials, 5, ONLINE)
-    assert numbers_of(result) == {
-        "completion_rate": 2 / 5,
-        "success_rate": 1 / 5,
-        "traced_trials": 2,
+    rates = {"completion_rate": 2 / 5, "success_rate": 1 / 5, "redundancy_rate": 1 / 6, "failure_rate": 1 / 2}
+    means = {
         "steps_per_trial": 3.0,
-        "redundancy_rate": 1 / 6,
-        "calls": 2,
-        "failure_rate": 1 / 2,
         "backtracks_per_trial": 0.5,
         "overhead": 1.0,
-        "missed": 0,
         "first_reply_seconds": 1.25,
-        "times": {"agent": 3.0, "user": 0.5, "judge": 1.0, "other": 4.0},
     }
+    times = {"agent": 3.0, "user": 0.5, "judge": 1.0, "other": 4.0}
+    counts = {"traced_trials": 2, "calls": 2, "missed": 0, "times": times}
+    assert numbers_of(result) == rates | means | counts
 
 
 def test_process_summary_omits_unknown_rates_and_errored_trials_from_means():
@@ -240,30 +232,20 @@ def test_cost_adjusted_score_loses_twenty_points_per_dollar_of_a_trial():
 
 
 names = st.lists(st.sampled_from(["A", "B", "C"]), max_size=4).map(tuple)
+texts, numbers = st.text(max_size=2), st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    st.none() | st.booleans() | numbers | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
     max_leaves=4,
 )
-calls = st.builds(
-    Integration,
-    code=st.sampled_from(["x", "y"]),
-    status=st.none() | st.integers(-1, 10**20),
-    error=st.none() | st.text(max_size=2),
-)
+statuses = st.none() | st.integers(-1, 10**20)
+calls = st.builds(Integration, code=st.sampled_from("xy"), status=statuses, error=st.none() | texts)
 turns = st.builds(
-    Turn,
+    partial(Turn, user="u", user_source=UserSource.FIXED, agent="a"),
     index=st.integers(1, 9),
-    user=st.just("u"),
-    user_source=st.just(UserSource.FIXED),
-    agent=st.just("a"),
     latency_seconds=st.floats(0, 1e9),
     workflows=st.none() | names,
-    params=st.none() | st.dictionaries(st.text(max_size=2), values, max_size=3),
+    params=st.none() | st.dictionaries(texts, values, max_size=3),
     named_params=names,
     rules=st.none() | names,
     integrations=st.none() | st.lists(calls, max_size=3).map(tuple),

@@ -79,16 +79,7 @@ class Agents:
         return [self.play(self.base, trials, self.session() + move) for move in moves]
 
 
-def agents(
-    kind: str,
-    tests: int,
-    rng: Random,
-    *,
-    points: float = 0.0,
-    broken: str = "",
-    session: float = 0.0,
-    main: str = STILL,
-) -> Agents:
+def agents(kind: str, tests: int, rng: Random, *, points=0.0, broken="", session=0.0, main=STILL) -> Agents:
     """A pair of agents; the head has lost so many points, spread over all tests, or some tests are broken."""
     base = KINDS[kind](tests, rng)
     low, high, wanted = 0.0, 12.0, _score(base, 0) - points
@@ -158,18 +149,10 @@ def share_failed(outcomes: Iterable[Outcome]) -> float:
     return 100 * fmean(outcome.failed for outcome in outcomes)
 
 
-def repeated(
-    decide: Callable[[Agents], Outcome],
-    times: int,
-    tests: int,
-    *,
-    kind: str = "heavy",
-    seed: int = 1,
-    **given,
-) -> list[Outcome]:
+def repeated(decide: Callable[[Agents], Outcome], times: int, tests: int, **given) -> list[Outcome]:
     """The outcomes of so many pull requests, each of other agents."""
-    rng = Random(f"{seed} {decide.__name__} {tests} {sorted(given.items())}")
-    return [decide(agents(kind, tests, rng, **given)) for _ in range(times)]
+    rng = Random(f"1 {decide.__name__} {tests} {sorted(given.items())}")
+    return [decide(agents("heavy", tests, rng, **given)) for _ in range(times)]
 
 
 def _broken(case: LogitCase, keeps: float) -> LogitCase:
@@ -370,11 +353,8 @@ def test_docs_list_the_round_limits_and_all_expected_methods():
     assert all(look.fails_at == beside[look.trials].fails_at for look in looks_at(LOOKS)[1:])
 
 
-QUICK_ROWS = [
-    ("rounds against 3 recorded trials", "8", "0"),
-    ("both sides, 4 + 4 trials", "20", "3"),
-    ("ten earlier runs, by whole runs", "20", "0"),
-]
+QUICK_ROWS = [("rounds against 3 recorded trials", "8", "0"), ("both sides, 4 + 4 trials", "20", "3")]
+QUICK_ROWS += [("ten earlier runs, by whole runs", "20", "0")]
 
 
 @pytest.mark.slow

@@ -102,13 +102,9 @@ def test_test_outcome_and_flakiness_follow_from_its_trials():
 def test_group_score_is_mean_score_of_its_tests():
     """Categories and logic select findings, tags and difficulties tests."""
     plan = make_plan(TEST_A | {"tags": ["x", "y"], "difficulty": "easy"}, TEST_B | {"tags": ["y"]})
-    first = build.trial_result(
-        findings=(
-            build.finding(category="tone", aui_logic=("R1", "R2")),
-            build.finding("failed", category="tone", weight=3, aui_logic=("R1",)),
-            build.finding(category="safety"),
-        )
-    )
+    tone = build.finding(category="tone", aui_logic=("R1", "R2"))
+    unfriendly = build.finding("failed", category="tone", weight=3, aui_logic=("R1",))
+    first = build.trial_result(findings=(tone, unfriendly, build.finding(category="safety")))
     (suite,) = scorecard(plan, first, trial("failed", category="safety")).suites
     shown = {
         kind: [(g.name, g.score, g.tests, g.passed, g.failed) for g in getattr(suite, kind)]

@@ -25,7 +25,7 @@ from ci_evals.support import dataclass_json
 
 SILENT = {"criterion": "no hand-over", "strict": "not_escalated"}
 SAYS_DONE = {"criterion": "says so", "strict": "contains", "text": "done"}
-FRIENDLY = {"criterion": "friendly"}
+FRIENDLY, NAMES = {"criterion": "friendly"}, ("a", "friendly")
 FAIL = WeakenedMode.FAIL
 
 
@@ -64,10 +64,7 @@ QUARANTINE = {"quarantine": {"reason": "flaky", "until": "2999-01-01"}}
 def test_removed_reworded_or_lighter_criteria_are_listed():
     """The words of a judged criterion are what is asked; those of a strict check are only its name."""
     heavy = FRIENDLY | {"weight": 2}
-    removed, lighter = (
-        gone("criterion_removed", "a", "friendly"),
-        ("weight_lowered", "a", "friendly", "2", "1"),
-    )
+    removed, lighter = gone("criterion_removed", *NAMES), ("weight_lowered", *NAMES, "2", "1")
     base = [a_suite(a_test("a", SILENT, SAYS_DONE, heavy))]
     for criteria, expected in [
         ([SILENT, SAYS_DONE], [removed]),
@@ -365,22 +362,17 @@ HARDER = {"traits": ["impatient", "terse", "hostile"], "language": "de", "note":
 SAME = object()
 
 
-@pytest.mark.parametrize(
-    ("now", "user"),
-    [
-        ({"note": "Be nice."}, None),
-        ({"traits": ["terse"], "language": "de"}, "terse, language de"),
-        ({"traits": ["hostile", "terse"], "language": "fr"}, "hostile, terse, language fr"),
-        ({"traits": ["hostile", "terse"]}, "hostile, terse"),
-        pytest.param(HARDER, SAME, id="a harder user"),
-    ],
-)
-def test_persona_that_loses_a_trait_or_language_is_listed(now, user):
+def test_persona_that_loses_a_trait_or_language_is_listed():
     """Under its name it may be any user. Other words about it require no less that anybody could say."""
     asked = a_test("a", turns=[{"user": "auto"}], personas=["p"])
-    before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, now))
-    lost = ("test_lost_trait", "a (p)", None, "hostile, terse, language de", user)
-    assert weakenings([before], [after]) == ([] if user is SAME else [lost])
+    for now, user in (
+        *(({"note": "Be nice."}, None), ({"traits": ["terse"], "language": "de"}, "terse, language de")),
+        ({"traits": ["hostile", "terse"], "language": "fr"}, "hostile, terse, language fr"),
+        *(({"traits": ["hostile", "terse"]}, "hostile, terse"), (HARDER, SAME)),
+    ):
+        before, after = (a_suite(asked, personas={"p": persona}) for persona in (HOSTILE, now))
+        lost = ("test_lost_trait", "a (p)", None, "hostile, terse, language de", user)
+        assert weakenings([before], [after]) == ([] if user is SAME else [lost])
 
 
 def test_joined_clusters_and_removed_languages_are_listed():

@@ -105,10 +105,8 @@ def test_simulated_spot_checks_match_the_table_of_the_docs(cells):
     case, alone, by_labels, differs = cells
     result = [check(case, labels, 1_000) for labels in LABELS]
     assert fmean(one for one, _, _ in result) == pytest.approx(float(alone), abs=0.1)
-    for shown, seen in (
-        (by_labels, [two for _, two, _ in result]),
-        (differs, [three for *_, three in result]),
-    ):
+    for shown, column in ((by_labels, 1), (differs, 2)):
+        seen = [row[column] for row in result]
         assert [float(number) for number in shown.split()] == pytest.approx(seen, abs=0.25)
 
 
@@ -196,11 +194,8 @@ def alike(tmp_path) -> Path:
 
 def label(folder: Path, **settings) -> str:
     """Draw a sheet of both runs, and return it."""
-    settings = {
-        "results": folder / "head",
-        "spot_check": folder / "base",
-        "output": folder / "labels",
-    } | settings
+    paths = {"results": folder / "head", "spot_check": folder / "base", "output": folder / "labels"}
+    settings = paths | settings
     write_spot_check(LabelSettings(**settings), settings["spot_check"], RunContext())
     return (settings["output"] / "sheet.csv").read_text(encoding="utf-8")
 
