@@ -25,30 +25,24 @@ END = {
 }
 
 
-def suite_and_test(*evaluations, lines=LINES, max_turns=None, **fields):
-    """A test of these lines; an evaluation without `criterion` gets one."""
+async def findings(
+    *evaluations, lines=LINES, max_turns=None, sent=1, end="escalated", judge=None, function=True, **fields
+):
+    """The findings on a conversation that ended after so many lines; a check gets a criterion."""
     turns = [{"user": line} if isinstance(line, str) else line for line in lines]
     checks = [{"criterion": "c"} | each for each in evaluations]
     test = {"name": "t", "guidelines": "g", "turns": turns, "evaluations": checks} | fields
     suite = Suite.model_validate({"name": "S", "maxTurns": max_turns or len(lines), "tests": [test]})
-    return suite, suite.tests[0]
-
-
-async def findings(*evaluations, sent=1, end="escalated", judge=None, reply=(), function=True, **fields):
-    """The findings on a conversation that ended after so many lines."""
-    suite, test = suite_and_test(*evaluations, **fields)
-    replies = [GREETED | dict(reply) for _ in range(sent)]
-    replies[-1] |= END.get(end, {})
-    turns, probes = (
-        (build.turn(n, **one) for n, one in enumerate(replies, 1)),
-        {"orders": ProbeResult(value=[])},
-    )
-    transcript = Transcript(turns=tuple(turns), status=EndState(end), probes=probes)
+    replies = [GREETED for _ in range(sent - 1)] + [GREETED | END.get(end, {})]
+    turns = tuple(build.turn(number, **reply) for number, reply in enumerate(replies, 1))
+    probes = {"orders": ProbeResult(value=[])}
+    transcript = Transcript(turns=turns, status=EndState(end), probes=probes)
 
     async def call(_name, _arguments):
         return function
 
     judge = Judge([judge], Redactor()) if judge else NO_JUDGE
+    test = suite.tests[0]
     return await grade(test, suite.turns_of(test), transcript, judge, call_function=call)
 
 

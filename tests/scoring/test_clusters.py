@@ -254,29 +254,27 @@ def share_of_misses(results: Results) -> float:
 TOGETHER = {"a": (100, 100, 0), "b": (100, 0, 100), "c": (0, 100, 100), "d": (100, 100, 100)}
 
 
-HEADING = "tests × users × trials"
 DOCS = page("statistics.md")
 
 
-def figures(size: str) -> list[float]:
-    tests, users, trials = map(int, size.split(" × "))
-    own, shared = Personas(tests, users, trials), Personas(tests, users, trials, shared=True)
-    shares = (*covers(own, 1_000), *called_worse(own, 400), *called_worse(shared, 400))
-    return [100 * share for share in shares]
+def of_users(size: str) -> tuple[Personas, Personas]:
+    """Tests with users of their own, and such whose users share what goes wrong."""
+    return tuple(Personas(*map(int, size.split(" × ")), shared=shared) for shared in (False, True))
 
 
 @pytest.mark.simulate
-@pytest.mark.parametrize("cells", table(HEADING, DOCS))
+@pytest.mark.parametrize("cells", table("tests × users × trials", DOCS))
 def test_docs_table_of_clusters_equals_the_simulation(cells):
+    own, shared = of_users(cells[0])
+    seen = (*covers(own, 1_000), *called_worse(own, 400), *called_worse(shared, 400))
     promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
-    assert figures(cells[0]) == pytest.approx(promised, abs=0.15)
+    assert [100 * share for share in seen] == pytest.approx(promised, abs=0.15)
 
 
 @pytest.mark.simulate
 @pytest.mark.parametrize("cells", table("odds of tests × users × trials", DOCS))
 def test_docs_table_of_newly_failing_tests_equals_the_simulation(cells):
-    tests, users, trials = map(int, cells[0].split(" × "))
-    own, shared = Personas(tests, users, trials), Personas(tests, users, trials, shared=True)
+    own, shared = of_users(cells[0])
     seen = (*newly_failing(own, 400), *newly_failing(shared, 400))
     promised = [float(cell.removesuffix(" %")) for cell in cells[1:]]
     assert [100 * share for share in seen] == pytest.approx(promised, abs=0.15)

@@ -9,7 +9,7 @@ A session moves all tests of an attempt, as another day or load does. `drift` is
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import pi, sqrt
 from random import Random
 from statistics import NormalDist
@@ -335,16 +335,6 @@ def _chance(logits: Numbers) -> Numbers:
     return 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
 
 
-def called_worse_by(commits: Commits, reruns: tuple[int, ...]) -> list[float]:
-    """The share of commits that are called worse in any attempt, after each of these numbers of reruns."""
-    return _share_until(commits, reruns, drop=True)
-
-
-def green_after(commits: Commits, reruns: tuple[int, ...]) -> list[float]:
-    """The share that is green after at most so many reruns, by somebody who stops at the first green."""
-    return _share_until(commits, reruns, drop=False)
-
-
 def _share_until(commits: Commits, reruns: tuple[int, ...], *, drop: bool) -> list[float]:
     """The share of commits of which an attempt shows a drop, or none, until then."""
     attempts = Attempts(commits)
@@ -355,6 +345,12 @@ def _share_until(commits: Commits, reruns: tuple[int, ...], *, drop: bool) -> li
         if number in reruns:
             shares.append(float(done.mean()))
     return shares
+
+
+called_worse_by = partial(_share_until, drop=True)
+"""The share of commits that are called worse in any attempt, after each of these numbers of reruns."""
+green_after = partial(_share_until, drop=False)
+"""The share that is green after at most so many reruns, by somebody who stops at the first green."""
 
 
 DOCS = page("statistics.md")
@@ -399,10 +395,6 @@ def test_attempt_levels_sum_to_one_reset_after_a_drop_and_scale_fail_limits():
         assert same[0] == same[1]
 
 
-def _percent(shares) -> list[float]:
-    return [100 * share for share in shares]
-
-
 def _of_unchanged(times, name, points):
     return called_worse_by(Commits(times=times, drift=float(points), **GATES[name]), RERUNS)
 
@@ -444,7 +436,8 @@ def test_docs_tables_of_reruns_equal_the_simulation(heading, cells):
     """The same dice come to the same figures, but for the last digit."""
     figures, keys, times = TABLES[heading]
     promised = [float(cell.removesuffix(" %")) for cell in cells[keys:]]
-    assert _percent(figures(times, *cells[:keys])) == pytest.approx(promised, abs=0.25)
+    seen = [100 * share for share in figures(times, *cells[:keys])]
+    assert seen == pytest.approx(promised, abs=0.25)
 
 
 def _figures(cells) -> list[float]:

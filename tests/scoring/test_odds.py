@@ -52,7 +52,7 @@ MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
 STEADY = suite(*[[5, 5, 5]] * 6)
 
 
-def test_unchecked_gate_checks_have_no_odds():
+def test_only_checked_limits_and_scored_trials_have_odds_undecided_verdicts_fail():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
@@ -65,13 +65,9 @@ def test_unchecked_gate_checks_have_no_odds():
     compared = conclude(card, results.run, policy, RunEnding(), baseline)
     assert [one.name for one in compared.odds.checks] == names[:3]
     assert odds_with(MIXED, check("max-drop", 2)).checks
-
-
-def test_unscored_trials_give_no_odds_and_undecided_verdicts_count_as_failed():
-    """Without a judge on purpose they are left out."""
-    broken = build.test_result("t", trials=(trial("passed", status="failed"),))
-    assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
+    # Unscored trials give no odds, and undecided verdicts fail; without a judge on purpose they are left out.
     broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
+    assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
     whole = replace(MIXED, tests=(*MIXED.tests, broken))
     assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
     whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)

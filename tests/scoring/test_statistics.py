@@ -315,15 +315,6 @@ def test_adjusted_p_value_is_never_below_unadjusted_one(pairs):
         assert result is None or 1 >= result >= chance_of_drop([pair], "seed").p - 1e-12
 
 
-def test_wilson_interval_equals_published_values():
-    """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3."""
-    for passed, of, *bounds in (
-        *((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605)),
-        *((0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)),
-    ):
-        assert [wilson(passed / of, of, z) for z in (-Z, Z)] == pytest.approx(bounds, abs=0.00005)
-
-
 @given(st.floats(0, 1), st.floats(1, 1000))
 def test_wilson_bounds_satisfy_the_score_test(share, n):
     """The definition: from a bound, what was seen lies z standard errors of that bound away."""
@@ -372,8 +363,14 @@ T_QUANTILES = {
 }  # fmt: skip
 
 
-def test_students_t_quantiles_equal_the_textbook_table():
-    """0.975 one-sided; and no step between 99 and 100, where the formula changes."""
+def test_wilson_interval_and_students_t_quantiles_equal_published_tables():
+    """Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3."""
+    for passed, of, *bounds in (
+        *((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605)),
+        *((0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)),
+    ):
+        assert [wilson(passed / of, of, z) for z in (-Z, Z)] == pytest.approx(bounds, abs=0.00005)
+    # The t of 0.975 one-sided; and no step between 99 and 100, where the formula changes.
     for freedom, quantile in T_QUANTILES.items():
         assert t_quantile(freedom) == pytest.approx(quantile, abs=0.0005)
     assert t_quantile(98) > t_quantile(99) > t_quantile(100) > t_quantile(101)
