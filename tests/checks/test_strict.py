@@ -81,7 +81,8 @@ def test_missing_state_is_proven_only_by_a_probe_that_returned_an_object():
     for value, path, expected in (
         *[({"rows": []}, "$.rows[0]", "passed"), ([], "$[0]", "passed")],
         ("<html>Sign in</html>", "$.rows[0]", "undecided/no_evidence"),
-        *[(None, "$.rows[0]", "undecided/no_evidence"), (7, "$.rows", "undecided/no_evidence")],
+        (None, "$.rows[0]", "undecided/no_evidence"),
+        (7, "$.rows", "undecided/no_evidence"),
         *[("", None, "failed"), ("text", "$", "failed")],
     ):
         fields = {"criterion": "c", "strict": "state", "probe": "order", "exists": False}
@@ -205,19 +206,17 @@ def test_empty_parameter_is_missing_and_false_or_zero_one_exists():
         assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed", value
 
 
-@each_row(
-    ("found", "wanted", "same"),
-    [
-        *[("too_expensive", "too_expensive", True), ("too_expensive", "Too_Expensive", False)],
-        *[(29.9, "29.9", True), ("29.90", 29.9, True), (80, 80.0, True), ("80.00", 80, True)],
-        *[("80.00", "80.0", False), (True, "true", True), ("true", True, True), (True, 1, False)],
-        *[("1", True, False), (0, False, False), (0, "0", True), ("007", 7, False)],
-        *[([1, "a"], [1, "a"], True), ([1], [2], False), (["a"], "a", False), ({"a": 1}, {"a": 1}, True)],
-        *[({"a": 1}, {"a": True}, False), ([False, 2], [0, 2], False)],
-        *[({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True), ({"a": "1"}, {"a": 1}, False)],
-        *[({"a": 1}, {"b": 1}, False), ("NaN", 1.5, False)],
-    ],
-)
+@each_row(("found", "wanted", "same"), [
+    ("too_expensive", "too_expensive", True),
+    ("too_expensive", "Too_Expensive", False),
+    *[(29.9, "29.9", True), ("29.90", 29.9, True), (80, 80.0, True), ("80.00", 80, True)],
+    *[("80.00", "80.0", False), (True, "true", True), ("true", True, True), (True, 1, False)],
+    *[("1", True, False), (0, False, False), (0, "0", True), ("007", 7, False)],
+    *[([1, "a"], [1, "a"], True), ([1], [2], False), (["a"], "a", False), ({"a": 1}, {"a": 1}, True)],
+    *[({"a": 1}, {"a": True}, False), ([False, 2], [0, 2], False)],
+    *[({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True), ({"a": "1"}, {"a": 1}, False)],
+    *[({"a": 1}, {"b": 1}, False), ("NaN", 1.5, False)],
+])  # fmt: skip
 def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(found, wanted, same):
     verdict = decide("param_equals", {"params": {"p": found}}, paramName="p", paramValue=wanted)
     assert outcome(verdict) == ("passed" if same else "failed")
@@ -292,7 +291,8 @@ def test_text_checks_are_literal_bounded_and_ignore_invisible_characters():
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
     for hidden in ("\u200b", "\xad", ""):
         for kind, wanted, fields in (
-            *(("contains", "passed", {"text": "refund"}), ("not_contains", "failed", {"text": "refund"})),
+            ("contains", "passed", {"text": "refund"}),
+            ("not_contains", "failed", {"text": "refund"}),
             ("regex", "passed", {"pattern": r"\brefund\b"}),
             ("not_regex", "failed", {"pattern": "ref.nd"}),
         ):

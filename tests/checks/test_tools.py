@@ -43,21 +43,18 @@ LOOKUP, REFUND = call("lookup", order="A-1"), call("refund", order="A-1", amount
 UNCAPTURED = uncaptured("refund")
 
 
-@each_row(
-    ("fields", "wanted"),
-    [
-        *[({}, "passed"), ({"args": {"amount": 42}}, "passed")],
-        ({"args": {"amount": {"min": 40, "max": 45}, "order": {"regex": "^A-"}}}, "passed"),
-        ({"args": {"amount": 43}}, "failed"),
-        ({"args": {"amount": 42}, "argsMode": "exact"}, "failed"),
-        ({"args": {"amount": 42, "order": "A-1"}, "argsMode": "exact"}, "passed"),
-        *[({"args": {"reason": {"exists": False}}}, "passed"), ({"times": 1}, "passed")],
-        *[({"times": 0}, "failed"), ({"times": 2}, "failed"), ({"times": {"max": 1}}, "passed")],
-        *[({"times": {"min": 2}}, "failed"), ({"turn": 1}, "failed"), ({"turn": 2}, "passed")],
-        *[({"turn": "last"}, "passed"), ({"turn": 3}, "undecided"), ({"status": "ok"}, "passed")],
-        ({"status": "error"}, "failed"),
-    ],
-)
+@each_row(("fields", "wanted"), [
+    *[({}, "passed"), ({"args": {"amount": 42}}, "passed")],
+    ({"args": {"amount": {"min": 40, "max": 45}, "order": {"regex": "^A-"}}}, "passed"),
+    ({"args": {"amount": 43}}, "failed"),
+    ({"args": {"amount": 42}, "argsMode": "exact"}, "failed"),
+    ({"args": {"amount": 42, "order": "A-1"}, "argsMode": "exact"}, "passed"),
+    *[({"args": {"reason": {"exists": False}}}, "passed"), ({"times": 1}, "passed")],
+    *[({"times": 0}, "failed"), ({"times": 2}, "failed"), ({"times": {"max": 1}}, "passed")],
+    *[({"times": {"min": 2}}, "failed"), ({"turn": 1}, "failed"), ({"turn": 2}, "passed")],
+    *[({"turn": "last"}, "passed"), ({"turn": 3}, "undecided"), ({"status": "ok"}, "passed")],
+    ({"status": "error"}, "failed"),
+])  # fmt: skip
 def test_tool_call_is_matched_by_arguments_count_turn_and_status(fields, wanted):
     assert outcome("tool_called", [LOOKUP], [LOOKUP, REFUND], toolName="refund", **fields) == wanted
 
@@ -75,24 +72,21 @@ def test_reason_of_a_missing_call_names_the_calls():
     assert failed.reason.startswith("refund was not called with an error, expected: at least 1; called: ")
 
 
-@each_row(
-    ("wanted", "turns", "fields"),
-    [
-        ("passed", ([REFUND], None), {}),
-        ("undecided", ([LOOKUP], None), {}),
-        ("undecided", ([REFUND], None), {"times": 1}),
-        ("failed", ([REFUND, REFUND], None), {"times": 1}),
-        ("failed", ([REFUND], None), {"times": 0}),
-        ("undecided", ([LOOKUP], None), {"times": 0}),
-        ("passed", ([REFUND], None), {"times": 1, "turn": 1}),
-        ("passed", ([UNCAPTURED],), {}),
-        ("undecided", ([UNCAPTURED],), {"args": {"a": 1}, "times": 0}),
-        ("failed", ([uncaptured("lookup")],), {"args": {"a": 1}}),
-        ("passed", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}}),
-        ("undecided", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}, "times": 1}),
-        ("undecided", ([UNCAPTURED],), {"argsMode": "exact"}),
-    ],
-)
+@each_row(("wanted", "turns", "fields"), [
+    ("passed", ([REFUND], None), {}),
+    ("undecided", ([LOOKUP], None), {}),
+    ("undecided", ([REFUND], None), {"times": 1}),
+    ("failed", ([REFUND, REFUND], None), {"times": 1}),
+    ("failed", ([REFUND], None), {"times": 0}),
+    ("undecided", ([LOOKUP], None), {"times": 0}),
+    ("passed", ([REFUND], None), {"times": 1, "turn": 1}),
+    ("passed", ([UNCAPTURED],), {}),
+    ("undecided", ([UNCAPTURED],), {"args": {"a": 1}, "times": 0}),
+    ("failed", ([uncaptured("lookup")],), {"args": {"a": 1}}),
+    ("passed", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}}),
+    ("undecided", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}, "times": 1}),
+    ("undecided", ([UNCAPTURED],), {"argsMode": "exact"}),
+])  # fmt: skip
 def test_call_check_is_undecided_if_what_is_unknown_could_change_it(wanted, turns, fields):
     """Be it all calls of a turn, or the arguments of one."""
     assert outcome("tool_called", *turns, toolName="refund", **fields) == wanted

@@ -85,9 +85,11 @@ DIFFERENT = {
 """Texts that are not the same to a reader: neither kind of check finds the other."""
 
 KEPT = [
-    *[("Total: 5", "**Total**", "failed"), ("**Total**: 5", "**Total**", "passed")],
+    ("Total: 5", "**Total**", "failed"),
+    ("**Total**: 5", "**Total**", "passed"),
     *[("json {}", "```json", "failed"), ("```json\n{}\n```", "```json", "passed")],
-    *[("Fish & Chips", "&amp;", "failed"), ("Fish &amp; Chips", "&amp;", "passed")],
+    ("Fish & Chips", "&amp;", "failed"),
+    ("Fish &amp; Chips", "&amp;", "passed"),
     *[("&lt;b&gt;", "<b>", "failed"), ("userid", "user_id", "failed"), ("**user_id**", "user_id", "passed")],
     *[("anything", "\u200b", "failed"), ("one line", "\n", "failed")],
 ]
@@ -133,20 +135,16 @@ def test_markup_in_expected_text_is_matched_literally(value, text, wanted):
     assert outcome(decide("not_contains", {"agent": value}, text=text)) != wanted
 
 
-@each_row(
-    ("pattern", "value"),
-    [
-        *[("don’t", "don't"), (r"don\u2019t", "don’t"), (unicodedata.normalize("NFD", "Menü"), "Menü")],
-        *[(unicodedata.normalize("NFD", "Menü"), NFD), ("on\u00a0Friday", "on Friday")],
-        *[(r"on\xa0Friday", "on\u00a0Friday"), (r"on\nFriday", "on\nFriday")],
-        *[(r"on\s+Friday", "on\n\nFriday"), ("on  Friday", "on  Friday"), ("30–day", "30-day")],
-        *[(r"^[a–z]$", "-"), ("(?i)REFILL", "re\ufb01ll"), ("wait…+", "wait......")],
-        *[(r"^hunter2$", "**hunter2**"), (r"(?<=a)\p{L}(?:b|c)[\]x]", "aéb]")],
-        (r"(?x) a  b # comment", "ab"),
-        (r"a\u200bb", "a\u200bb"),
-    ],
-    ids=ascii,
-)
+@each_row(("pattern", "value"), [
+    *[("don’t", "don't"), (r"don\u2019t", "don’t"), (unicodedata.normalize("NFD", "Menü"), "Menü")],
+    *[(unicodedata.normalize("NFD", "Menü"), NFD), ("on\u00a0Friday", "on Friday")],
+    *[(r"on\xa0Friday", "on\u00a0Friday"), (r"on\nFriday", "on\nFriday")],
+    *[(r"on\s+Friday", "on\n\nFriday"), ("on  Friday", "on  Friday"), ("30–day", "30-day")],
+    *[(r"^[a–z]$", "-"), ("(?i)REFILL", "re\ufb01ll"), ("wait…+", "wait......")],
+    *[(r"^hunter2$", "**hunter2**"), (r"(?<=a)\p{L}(?:b|c)[\]x]", "aéb]")],
+    (r"(?x) a  b # comment", "ab"),
+    (r"a\u200bb", "a\u200bb"),
+], ids=ascii)  # fmt: skip
 def test_patterns_and_replies_are_normalized_alike(pattern, value):
     assert outcome(decide("regex", {"agent": value}, pattern=pattern)) == "passed"
     assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
@@ -168,9 +166,12 @@ def test_normalized_text_is_searched_without_trailing_newline_and_raw_is_suggest
     for reply in ("hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"):
         assert outcome(decide("regex", {"agent": reply}, pattern="^(?!.*hunter2)")) == "failed"
     for pattern, reply in (
-        *((r"(?s)^(?!.*Источники)", "Источники: a"), (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5")),
-        *((r"(?s)^(?!.*<result>)", "<result>5</result>"), (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips")),
-        *((r"(?s)^(?!.*user_id)", "`user_id`"), (r"(?s)^(?!.*Grüße)", "Viele Grüße")),
+        (r"(?s)^(?!.*Источники)", "Источники: a"),
+        (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5"),
+        (r"(?s)^(?!.*<result>)", "<result>5</result>"),
+        (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips"),
+        (r"(?s)^(?!.*user_id)", "`user_id`"),
+        (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
     ):
         assert outcome(decide("not_regex", {"agent": reply}, pattern=pattern)) == "passed"
     assert outcome(decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")) == "failed"

@@ -89,32 +89,29 @@ ADDED_JO_DOE = claim("Jo Doe is on the list", about="Jo Doe")
 LACKS, NOT_BACKED = "the call says nothing of", "the judge finds that the call does not back it"
 
 
-@each_row(
-    ("says", "calls", "claimed", "reason"),
-    [
-        (SAYS, (LOOK_UP,), claim(SAYS, 0), "and no call backs it; called until then: look_up("),
-        (SAYS, (), claim(SAYS, 0), "and no call backs it; nothing was called until then"),
-        (SAYS, (REFUND,), claim(SAYS, 2), "and there is no call 2 to back it"),
-        (SAYS, (LOOK_UP,), claim(SAYS, 1, backed=False), f"{NOT_BACKED}: look_up("),
-        (SAYS, (FAILED_REFUND,), claim(SAYS), 'but the call failed: refund(order: "4711") failed in turn 1'),
-        (WRONG_ORDER, (REFUND,), claim(WRONG_ORDER), f"{LACKS} '4712': refund("),
-        (WRONG_ORDER, (REFUND,), claim("I have refunded"), f"{LACKS} '4712': refund("),
-        # The order is named by the user.
-        (
-            "Done, it is refunded.",
-            (OTHER,),
-            claim("it is refunded", about="4711"),
-            f"{LACKS} '4711': refund(",
-        ),
-        ("Jo Doe is on the list now.", (ADD_JO_ROE,), ADDED_JO_DOE, f"{LACKS} 'Jo Doe': add("),
-        (
-            "I have refunded 49.90 euros.",
-            (REFUND,),
-            claim("refunded 49.90 euros"),
-            f"{LACKS} '49.90': refund(",
-        ),
-    ],
-)
+@each_row(("says", "calls", "claimed", "reason"), [
+    (SAYS, (LOOK_UP,), claim(SAYS, 0), "and no call backs it; called until then: look_up("),
+    (SAYS, (), claim(SAYS, 0), "and no call backs it; nothing was called until then"),
+    (SAYS, (REFUND,), claim(SAYS, 2), "and there is no call 2 to back it"),
+    (SAYS, (LOOK_UP,), claim(SAYS, 1, backed=False), f"{NOT_BACKED}: look_up("),
+    (SAYS, (FAILED_REFUND,), claim(SAYS), 'but the call failed: refund(order: "4711") failed in turn 1'),
+    (WRONG_ORDER, (REFUND,), claim(WRONG_ORDER), f"{LACKS} '4712': refund("),
+    (WRONG_ORDER, (REFUND,), claim("I have refunded"), f"{LACKS} '4712': refund("),
+    # The order is named by the user.
+    (
+        "Done, it is refunded.",
+        (OTHER,),
+        claim("it is refunded", about="4711"),
+        f"{LACKS} '4711': refund(",
+    ),
+    ("Jo Doe is on the list now.", (ADD_JO_ROE,), ADDED_JO_DOE, f"{LACKS} 'Jo Doe': add("),
+    (
+        "I have refunded 49.90 euros.",
+        (REFUND,),
+        claim("refunded 49.90 euros"),
+        f"{LACKS} '49.90': refund(",
+    ),
+])  # fmt: skip
 async def test_claim_without_a_matching_call_fails(says, calls, claimed, reason):
     verdict, _ = await decide(talk((says, calls)), answer([claimed]))
     assert verdict.outcome is Outcome.FAILED
@@ -166,20 +163,18 @@ async def test_reason_names_three_unbacked_claims_and_counts_the_others():
 TURN_TWICE = json.dumps({"reasoning": "So.", "turns": [{"turn": 1, "claims": []}] * 2})
 
 
-@each_row(
-    ("void", "reason"),
-    [
-        (answer([claim("I have paid it back")]), "words that the agent did not say in turn 1"),
-        (answer([claim("My order is 4711", about="4711")]), "did not say in turn 1"),
-        (answer([claim("I have ... 4711")]), "did not say in turn 1"),
-        (answer([claim("I")]), "too short to check"),
-        (answer(), "did not say what the agent claims in turn 1"),
-        *[(answer([], []), "turn 2, which does not exist"), (TURN_TWICE, "answered twice on one turn")],
-        (answer([claim(SAYS, about="4999")]), "about '4999', which nobody named"),
-        (answer([claim(SAYS, 0, backed=True)]), "is backed, and by no call"),
-        (answer([claim(SAYS)], reasoning=" ]["), "empty reason"),
-    ],
-)
+@each_row(("void", "reason"), [
+    (answer([claim("I have paid it back")]), "words that the agent did not say in turn 1"),
+    (answer([claim("My order is 4711", about="4711")]), "did not say in turn 1"),
+    (answer([claim("I have ... 4711")]), "did not say in turn 1"),
+    (answer([claim("I")]), "too short to check"),
+    (answer(), "did not say what the agent claims in turn 1"),
+    (answer([], []), "turn 2, which does not exist"),
+    (TURN_TWICE, "answered twice on one turn"),
+    (answer([claim(SAYS, about="4999")]), "about '4999', which nobody named"),
+    (answer([claim(SAYS, 0, backed=True)]), "is backed, and by no call"),
+    (answer([claim(SAYS)], reasoning=" ]["), "empty reason"),
+])  # fmt: skip
 async def test_judge_answer_with_invented_or_missing_claims_is_retried_then_void(void, reason):
     transcript = talk((SAYS, (REFUND,)))
     verdict, llm = await decide(transcript, void, answer([claim(SAYS)]))
@@ -272,40 +267,42 @@ async def test_claims_prompt_is_redacted_and_not_shared_with_other_criteria():
     assert [bool(prompt.shared) for prompt in llm.prompts] == [True, False, True]
 
 
-@each_row(
-    ("quote", "about", "values", "missing"),
-    [
-        *[("refunded it", "", {}, ()), ("refunded 39.90 euros", "", {"amount": 39.9}, ())],
-        ("39,90 € erstattet", "", {"amount": "39.90"}, ()),
-        ("paid 1,000 dollars", "", {"amount": 1000}, ()),
-        ("paid 1.000,50 Euro", "", {"amount": 1000.5}, ()),
-        ("booked for May 21", "", {"date": "2026-05-21"}, ()),
-        *[("booked for 2 pm", "", {"time": "14:00"}, ()), ("booked for 12 p.m.", "", {"time": "12:00"}, ())],
-        ("booked for 2 am", "", {"time": "14:00"}, ("2",)),
-        ("cancelled ORD-12", "ORD-12", {"order": "ord-12"}, ()),
-        ("cancelled ORD-12", "ORD-12", {"order": "ord-13"}, ("12",)),
-        ("cancelled order 12", "", [None, {"orders": [{"id": 12}]}], ()),
-        ("cancelled order 12", "", {"12": True}, ("12",)),
-        ("cancelled order 12", "12", {"order": "120"}, ("12",)),
-        ("booked", "Luigi's", {"restaurant": "Luigi’s"}, ()),
-        ("booked", "Luigi's", {"restaurant": "Mario's"}, ("Luigi's",)),
-        ("booked", "the Jo Doe", {"name": "Doe, Jo"}, ("the Jo Doe",)),
-        *[("booked", "Jo Doe", {"name": "Doe, Jo"}, ()), ("已预订", "王小明", {"name": "王小明先生"}, ())],
-        *[("sent", "?", {}, ()), ("paid $1,000", "", {"amount": 1}, ("1,000",))],
-        *[("paid $1,000", "", {"amount": "1.000"}, ("1,000",)), ("paid $1,000", "", {"amount": 1000.0}, ())],
-        ("paid 1.000 Euro", "", {"amount": "1000.00"}, ()),
-        ("paid 1125 dollars", "", {"amount": 1.125}, ("1125",)),
-        *[("paid 0,125 Euro", "", {"amount": 0.125}, ()), ("paid 16 dollars", "", {"amount": 1e16}, ("16",))],
-        ("cancelled 12E3", "", {"order": 12000}, ("12e3",)),
-        ("cancelled 7e1234567", "", {"order": "7e12345678"}, ("7e1234567",)),
-        (f"cancelled {'9' * 29}", "", {"order": "9" * 28 + "8"}, ("9" * 29,)),
-        ("cancelled order 007", "", {"order": 7}, ("007",)),
-        ("booked for May 5", "", {"date": "2026-05-05"}, ()),
-        ("cancelled ORD-12", "ORD-12", {"return": "RET-12"}, ("ord",)),
-        *[("sold a 3-day pass", "", {"pass": 3}, ()), ("refunded ***", "***", {"order": "***"}, ())],
-        ("refunded ***", "***", {"order": "4712"}, ("***",)),
-    ],
-)
+@each_row(("quote", "about", "values", "missing"), [
+    *[("refunded it", "", {}, ()), ("refunded 39.90 euros", "", {"amount": 39.9}, ())],
+    ("39,90 € erstattet", "", {"amount": "39.90"}, ()),
+    ("paid 1,000 dollars", "", {"amount": 1000}, ()),
+    ("paid 1.000,50 Euro", "", {"amount": 1000.5}, ()),
+    ("booked for May 21", "", {"date": "2026-05-21"}, ()),
+    ("booked for 2 pm", "", {"time": "14:00"}, ()),
+    ("booked for 12 p.m.", "", {"time": "12:00"}, ()),
+    ("booked for 2 am", "", {"time": "14:00"}, ("2",)),
+    ("cancelled ORD-12", "ORD-12", {"order": "ord-12"}, ()),
+    ("cancelled ORD-12", "ORD-12", {"order": "ord-13"}, ("12",)),
+    ("cancelled order 12", "", [None, {"orders": [{"id": 12}]}], ()),
+    ("cancelled order 12", "", {"12": True}, ("12",)),
+    ("cancelled order 12", "12", {"order": "120"}, ("12",)),
+    ("booked", "Luigi's", {"restaurant": "Luigi’s"}, ()),
+    ("booked", "Luigi's", {"restaurant": "Mario's"}, ("Luigi's",)),
+    ("booked", "the Jo Doe", {"name": "Doe, Jo"}, ("the Jo Doe",)),
+    ("booked", "Jo Doe", {"name": "Doe, Jo"}, ()),
+    ("已预订", "王小明", {"name": "王小明先生"}, ()),
+    *[("sent", "?", {}, ()), ("paid $1,000", "", {"amount": 1}, ("1,000",))],
+    ("paid $1,000", "", {"amount": "1.000"}, ("1,000",)),
+    ("paid $1,000", "", {"amount": 1000.0}, ()),
+    ("paid 1.000 Euro", "", {"amount": "1000.00"}, ()),
+    ("paid 1125 dollars", "", {"amount": 1.125}, ("1125",)),
+    ("paid 0,125 Euro", "", {"amount": 0.125}, ()),
+    ("paid 16 dollars", "", {"amount": 1e16}, ("16",)),
+    ("cancelled 12E3", "", {"order": 12000}, ("12e3",)),
+    ("cancelled 7e1234567", "", {"order": "7e12345678"}, ("7e1234567",)),
+    (f"cancelled {'9' * 29}", "", {"order": "9" * 28 + "8"}, ("9" * 29,)),
+    ("cancelled order 007", "", {"order": 7}, ("007",)),
+    ("booked for May 5", "", {"date": "2026-05-05"}, ()),
+    ("cancelled ORD-12", "ORD-12", {"return": "RET-12"}, ("ord",)),
+    ("sold a 3-day pass", "", {"pass": 3}, ()),
+    ("refunded ***", "***", {"order": "***"}, ()),
+    ("refunded ***", "***", {"order": "4712"}, ("***",)),
+])  # fmt: skip
 def test_identifiers_of_a_claim_are_looked_up_in_the_call(quote, about, values, missing):
     assert lacking(quote, about, [], values) == missing
 

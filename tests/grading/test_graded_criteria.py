@@ -104,31 +104,28 @@ RIGHT, TACTFUL = entry("correctness", "good"), entry("tact", "good")
 UNNAMED = "did not name each dimension"
 
 
-@each_row(
-    ("void", "text"),
-    [
-        ("All good!", "could not be read"),
-        *[
-            (answer(RIGHT), UNNAMED),
-            (answer(RIGHT, RIGHT), UNNAMED),
-            (answer(RIGHT, TACTFUL, TACTFUL), UNNAMED),
-        ],
-        (answer(RIGHT, entry("manners", "good")), UNNAMED),
-        (levels("good", "excellent"), "named a level that 'tact' does not have"),
-        (levels("good", "1"), "named a level that 'tact' does not have"),
-        (answer(RIGHT, entry("tact", "good", (3, "x"))), "turn 3, which does not exist"),
-        (answer(entry("correctness", "good", (1, "So sorry")), TACTFUL), "words that are not in turn"),
-        (answer(entry("correctness", "good", reason=" "), TACTFUL), "empty reason"),
-        (levels("good", "good", reasoning="]["), "empty reason"),
-        (levels("good", "good", looked_at=[]), "without evidence"),
-        (levels("good", "good", rests_on="quotes"), "without evidence"),
-        (levels("bad", "fair", looked_at=[]), "without evidence"),
-        (levels("good", "good", looked_at=[1]), "turn 2 was left out"),
-        (levels("bad", "fair", looked_at=[2]), "turn 1 was left out"),
-        (levels("good", "good", looked_at=[3]), "looked at turn 3, which does not exist"),
-        (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
+@each_row(("void", "text"), [
+    ("All good!", "could not be read"),
+    *[
+        (answer(RIGHT), UNNAMED),
+        (answer(RIGHT, RIGHT), UNNAMED),
+        (answer(RIGHT, TACTFUL, TACTFUL), UNNAMED),
     ],
-)
+    (answer(RIGHT, entry("manners", "good")), UNNAMED),
+    (levels("good", "excellent"), "named a level that 'tact' does not have"),
+    (levels("good", "1"), "named a level that 'tact' does not have"),
+    (answer(RIGHT, entry("tact", "good", (3, "x"))), "turn 3, which does not exist"),
+    (answer(entry("correctness", "good", (1, "So sorry")), TACTFUL), "words that are not in turn"),
+    (answer(entry("correctness", "good", reason=" "), TACTFUL), "empty reason"),
+    (levels("good", "good", reasoning="]["), "empty reason"),
+    (levels("good", "good", looked_at=[]), "without evidence"),
+    (levels("good", "good", rests_on="quotes"), "without evidence"),
+    (levels("bad", "fair", looked_at=[]), "without evidence"),
+    (levels("good", "good", looked_at=[1]), "turn 2 was left out"),
+    (levels("bad", "fair", looked_at=[2]), "turn 1 was left out"),
+    (levels("good", "good", looked_at=[3]), "looked at turn 3, which does not exist"),
+    (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
+])  # fmt: skip
 async def test_void_or_unreadable_grade_is_requested_again_then_undecided(void, text):
     verdict, llm = await decide(void, levels("good", "good"))
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
@@ -215,8 +212,10 @@ def poll(votes: list[Vote], most: int) -> tuple[int, Verdict]:
 
 def test_grade_is_median_of_more_than_half_of_the_votes_and_stops_once_fixed():
     for votes, count, score in (
-        *[([vote(3), vote(3), vote(0)], 2, 0.75), ([vote(3), vote(0), vote(3)], 3, 0.75)],
-        *[([vote(4), vote(0), vote(2)], 3, 0.5), ([vote(), vote(4), vote(1)], 3, 0.25)],
+        ([vote(3), vote(3), vote(0)], 2, 0.75),
+        ([vote(3), vote(0), vote(3)], 3, 0.75),
+        ([vote(4), vote(0), vote(2)], 3, 0.5),
+        ([vote(), vote(4), vote(1)], 3, 0.25),
         ([vote(4, 1), vote(4, 2), vote(4, 2)], 3, 0.75),
         ([vote(1), vote(2), vote(3), vote(3), vote(3)], 5, 0.75),
         ([vote(3), vote(3), vote(1), vote(3), vote(0)], 4, 0.75),

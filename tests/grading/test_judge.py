@@ -159,7 +159,8 @@ async def test_quotes_are_ordered_and_those_not_in_their_redacted_turn_are_void(
     for quote, settings, cause in (
         ((1, "your key is ***, keep it"), secret, None),
         ((1, "key is agent-key-99"), secret, Cause.VOID_ANSWER),
-        *(((2, "thanks a lot"), closed, None), ((1, "thanks a lot"), closed, Cause.VOID_ANSWER)),
+        ((2, "thanks a lot"), closed, None),
+        ((1, "thanks a lot"), closed, Cause.VOID_ANSWER),
     ):
         verdict, _ = await decide(quoting_answer(quote), **settings)
         assert (verdict.cause, verdict.outcome is Outcome.PASSED) == (cause, cause is None), quote
@@ -182,23 +183,20 @@ async def test_unreadable_judge_answer_is_retried_but_unreachable_judge_is_not()
     assert verdict == Verdict.undecided(Cause.JUDGE_ERROR, "the judge is away")
 
 
-@each_row(
-    "text",
-    [
-        answer(),
-        *(f"```json\n{answer()}\n```", f"\n```\n{answer()}\n```\n"),
-        json.dumps(dict(reversed(json.loads(answer()).items()))),
-        f"Here is my verdict:\n\n```json\n{answer()}\n```\n\nAsk me for more.",
-        f"Here is my verdict:\n```JSON\n{json.dumps(json.loads(answer()), indent=2)}\n```  ",
-        *(f"Sure: {answer()}", f"{answer()}\nI hope that helps."),
-        f"{answer()}\n\n{json.dumps(json.loads(answer()), indent=2)}",
-        f"It asked, in turn 1.\n</think>\n\n{answer()}",
-        f"<think>It asked.</think>\n```json\n{answer()}\n```",
-        f"First I thought {answer('fail')}\n</think>\n\n{answer()}",
-        f"Maybe {{this}}.</think>So: {answer()}",
-        answer(reasoning="It wrote </think> and {."),
-    ],
-)
+@each_row("text", [
+    answer(),
+    *(f"```json\n{answer()}\n```", f"\n```\n{answer()}\n```\n"),
+    json.dumps(dict(reversed(json.loads(answer()).items()))),
+    f"Here is my verdict:\n\n```json\n{answer()}\n```\n\nAsk me for more.",
+    f"Here is my verdict:\n```JSON\n{json.dumps(json.loads(answer()), indent=2)}\n```  ",
+    *(f"Sure: {answer()}", f"{answer()}\nI hope that helps."),
+    f"{answer()}\n\n{json.dumps(json.loads(answer()), indent=2)}",
+    f"It asked, in turn 1.\n</think>\n\n{answer()}",
+    f"<think>It asked.</think>\n```json\n{answer()}\n```",
+    f"First I thought {answer('fail')}\n</think>\n\n{answer()}",
+    f"Maybe {{this}}.</think>So: {answer()}",
+    answer(reasoning="It wrote </think> and {."),
+])  # fmt: skip
 def test_answer_is_read_from_json_fences_thinking_and_prose(text):
     assert parse_answer(JudgeAnswer, text).verdict == "pass"
 
@@ -221,39 +219,36 @@ async def test_judge_json_quoted_from_agent_text_is_not_read_as_verdict():
 FIELDS = tuple(json.loads(answer()))
 
 
-@each_row(
-    "text",
-    [
-        *("", "pass", "null", "[]", f"{answer()} {answer('fail')}", f"{answer()}\n{{}}"),
-        *(f"Sure: {answer()} {{", f"Sure: {answer()[:-1]}, {answer()}", f"Sure: {{ {answer()} }}"),
-        f"Sure: [{answer()}, {answer('fail')}]",
-        f"```json\n{answer()}\n```\n```json\n{answer('fail')}\n```",
-        f"The agent wrote {{'a'}}. {answer()}",
-        f'{{"reasoning": "The agent wrote {answer()}", "verdict": "fail"}}',
-        f'{{"reasoning": "It wrote </think>{answer()}", "verdict": "fail"}}',
-        *(f"<think>Maybe {answer()}", f"<think>Maybe {answer()}</think>", f"Maybe {answer()}</think>"),
-        f"{answer('fail')} Or: {answer()}</think>No: {answer()} {answer('fail')}",
-        answer().replace('"verdict"', '"verdict": "fail", "verdict"') + " " + answer(),
-        f"[{answer()}]",
-        answer().replace('"verdict"', '"verdict": "fail", "verdict"'),
-        answer("PASS"),
-        answer(verdict=True),
-        answer(met=None),
-        answer(met="true"),
-        answer(rests_on="nothing"),
-        fakes.judge_answer("pass", "So.", (1, "q"), rests_on=1),
-        fakes.judge_answer(looked_at=["1"]),
-        fakes.judge_answer(evidence=["1"]),
-        fakes.judge_answer(evidence=[1]),
-        fakes.judge_answer(evidence=[{"turn": 1}]),
-        answer(reasoning=None),
-        *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
-        fakes.judge_answer("pass", "r", ("1", "q")),
-        answer(score=1),
-        *("[" * 100_000, "```json" + "\n" * 200_000),
-        answer(reasoning="x" * 100_000),
-    ],
-)
+@each_row("text", [
+    *("", "pass", "null", "[]", f"{answer()} {answer('fail')}", f"{answer()}\n{{}}"),
+    *(f"Sure: {answer()} {{", f"Sure: {answer()[:-1]}, {answer()}", f"Sure: {{ {answer()} }}"),
+    f"Sure: [{answer()}, {answer('fail')}]",
+    f"```json\n{answer()}\n```\n```json\n{answer('fail')}\n```",
+    f"The agent wrote {{'a'}}. {answer()}",
+    f'{{"reasoning": "The agent wrote {answer()}", "verdict": "fail"}}',
+    f'{{"reasoning": "It wrote </think>{answer()}", "verdict": "fail"}}',
+    *(f"<think>Maybe {answer()}", f"<think>Maybe {answer()}</think>", f"Maybe {answer()}</think>"),
+    f"{answer('fail')} Or: {answer()}</think>No: {answer()} {answer('fail')}",
+    answer().replace('"verdict"', '"verdict": "fail", "verdict"') + " " + answer(),
+    f"[{answer()}]",
+    answer().replace('"verdict"', '"verdict": "fail", "verdict"'),
+    answer("PASS"),
+    answer(verdict=True),
+    answer(met=None),
+    answer(met="true"),
+    answer(rests_on="nothing"),
+    fakes.judge_answer("pass", "So.", (1, "q"), rests_on=1),
+    fakes.judge_answer(looked_at=["1"]),
+    fakes.judge_answer(evidence=["1"]),
+    fakes.judge_answer(evidence=[1]),
+    fakes.judge_answer(evidence=[{"turn": 1}]),
+    answer(reasoning=None),
+    *(json.dumps({k: v for k, v in json.loads(answer()).items() if k != left}) for left in FIELDS),
+    fakes.judge_answer("pass", "r", ("1", "q")),
+    answer(score=1),
+    *("[" * 100_000, "```json" + "\n" * 200_000),
+    answer(reasoning="x" * 100_000),
+])  # fmt: skip
 def test_ambiguous_or_malformed_answer_is_not_read(text):
     assert parse_answer(JudgeAnswer, text) is None
 

@@ -168,9 +168,11 @@ HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error
 async def test_expected_early_end_leaves_no_check_undecided():
     for end, others, expected in (
         *[("escalated", [], "not_reached"), ("agent_error", [], "not_reached")],
-        *[("escalated", [HANDS_OVER], "passed"), ("agent_error", [BREAKS], "passed")],
+        ("escalated", [HANDS_OVER], "passed"),
+        ("agent_error", [BREAKS], "passed"),
         # Another end than the one that the test expects.
-        *[("escalated", [BREAKS], "not_reached"), ("agent_error", [HANDS_OVER], "not_reached")],
+        ("escalated", [BREAKS], "not_reached"),
+        ("agent_error", [HANDS_OVER], "not_reached"),
         ("escalated", [{"strict": "not_escalated"}], "not_reached"),
         # Ends that are nobody's act, or not the agent's.
         *[("completed", [], "passed"), ("stopped", [], "passed"), ("failed", [], "passed")],

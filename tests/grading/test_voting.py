@@ -38,17 +38,15 @@ def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
     return verdict, batches
 
 
-@each_row(
-    ("votes", "most", "batches", "outcome", "agreement"),
-    [
-        *[("pp", 3, [2], "passed", 1), ("ff", 3, [2], "failed", 1), ("pff", 3, [2, 1], "failed", 2 / 3)],
-        *[("cpp", 3, [2, 1], "passed", 2 / 3), ("ppp", 5, [3], "passed", 1)],
-        *[("ppff", 5, [3, 1, 1], "failed", 3 / 5), ("pffpp", 5, [3, 1, 1], "passed", 3 / 5)],
-        *[("pvvpp", 5, [3, 2], "passed", 3 / 5), ("cccc", 7, [4], "undecided", 1)],
-        *[("cc", 3, [2], "undecided", 1), ("pcf", 3, [2, 1], "undecided", 1 / 3)],
-        ("pcv", 3, [2, 1], "undecided", 2 / 3),
-    ],
-)
+@each_row(("votes", "most", "batches", "outcome", "agreement"), [
+    *[("pp", 3, [2], "passed", 1), ("ff", 3, [2], "failed", 1), ("pff", 3, [2, 1], "failed", 2 / 3)],
+    *[("cpp", 3, [2, 1], "passed", 2 / 3), ("ppp", 5, [3], "passed", 1)],
+    ("ppff", 5, [3, 1, 1], "failed", 3 / 5),
+    ("pffpp", 5, [3, 1, 1], "passed", 3 / 5),
+    *[("pvvpp", 5, [3, 2], "passed", 3 / 5), ("cccc", 7, [4], "undecided", 1)],
+    *[("cc", 3, [2], "undecided", 1), ("pcf", 3, [2, 1], "undecided", 1 / 3)],
+    ("pcv", 3, [2, 1], "undecided", 2 / 3),
+])  # fmt: skip
 def test_votes_are_requested_only_while_they_can_change_the_verdict(votes, most, batches, outcome, agreement):
     verdict, asked = poll(votes + "f" * (most - len(votes)), most)
     assert (verdict.outcome, asked, verdict.agreement) == (outcome, batches, pytest.approx(agreement))

@@ -99,18 +99,15 @@ def test_score_change_is_averaged_over_tests_and_its_p_enumerated_and_repeatable
 OFFLINE = "the provider of judge and simulated user changed from openai to offline"
 
 
-@each_row(
-    ("info", "fields", "reason"),
-    [
-        ({"digests": {"judge_prompt": "x"}}, {}, "the judge's prompt changed"),
-        ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt, or its audit"),
-        ({"digests": {"scoring": "0"}}, {}, "the rules by which scores are computed changed"),
-        ({"digests": {"models": "x"}}, {}, "the models of judge or simulated user changed"),
-        ({"config": {"provider": "offline"}}, {}, OFFLINE),
-        ({}, {"judge_model": "gpt-2"}, "the judge changed from none to gpt-2"),
-        ({}, {"user_model": "gpt-2"}, "the simulated user changed from none to gpt-2"),
-    ],
-)
+@each_row(("info", "fields", "reason"), [
+    ({"digests": {"judge_prompt": "x"}}, {}, "the judge's prompt changed"),
+    ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt, or its audit"),
+    ({"digests": {"scoring": "0"}}, {}, "the rules by which scores are computed changed"),
+    ({"digests": {"models": "x"}}, {}, "the models of judge or simulated user changed"),
+    ({"config": {"provider": "offline"}}, {}, OFFLINE),
+    ({}, {"judge_model": "gpt-2"}, "the judge changed from none to gpt-2"),
+    ({}, {"user_model": "gpt-2"}, "the simulated user changed from none to gpt-2"),
+])  # fmt: skip
 def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
     """The gate's checks name the reason for which they were not applied."""
     if "digests" in info:
@@ -377,7 +374,8 @@ def suites_of_one_name(run_id: str, **trials: tuple) -> Results:
 def test_suites_and_tests_of_one_name_are_paired_by_file_and_order():
     """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
     for head, base, changes in (
-        *[({"new": 100, "old": 0}, {"old": 100}, [-100]), ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0])],
+        ({"new": 100, "old": 0}, {"old": 100}, [-100]),
+        ({"b": 100, "a": 0}, {"a": 0, "b": 100}, [0, 0]),
         ({"a": 0}, {"new": 0, "a": 100}, [-100]),
         ({"moved/a": 0, "moved/b": 50}, {"a": 100, "b": 50}, [-100, 0]),
         ({"x": 0, "y": 100}, {"z": 100}, []),

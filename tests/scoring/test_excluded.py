@@ -66,17 +66,15 @@ def test_excluded_trials_are_counted_separately_and_do_not_stop_run():
     assert not stop.requested
 
 
-@each_row(
-    ("trials", "outcome"),
-    [
-        ([valid_trial("passed"), excluded_trial(2)], "passed"),
-        ([excluded_trial(), valid_trial("failed", index=2)], "failed"),
-        ([valid_trial("judge_error"), excluded_trial(2)], "undecided"),
-        ([excluded_trial(), trial(status="failed", index=2)], "error"),
-        *[([excluded_trial(), excluded_trial(2)], "error"), ([valid_trial("passed"), None], "error")],
-        *[([excluded_trial(), None], "error"), ([None, None], "not_run")],
-    ],
-)
+@each_row(("trials", "outcome"), [
+    ([valid_trial("passed"), excluded_trial(2)], "passed"),
+    ([excluded_trial(), valid_trial("failed", index=2)], "failed"),
+    ([valid_trial("judge_error"), excluded_trial(2)], "undecided"),
+    ([excluded_trial(), trial(status="failed", index=2)], "error"),
+    ([excluded_trial(), excluded_trial(2)], "error"),
+    ([valid_trial("passed"), None], "error"),
+    *[([excluded_trial(), None], "error"), ([None, None], "not_run")],
+])  # fmt: skip
 def test_outcome_of_test_ignores_its_excluded_trial(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
     (test,) = scorecard(make_plan(TEST_A, loops=2), *trials).suites[0].tests

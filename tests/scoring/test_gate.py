@@ -162,8 +162,10 @@ def test_thresholds_are_read_and_those_of_unknown_tests_rejected():
 def test_exit_code_is_by_interruption_then_validity_then_failure_or_fail_fast():
     """`--no-gate` forgives only the last."""
     for trials, ending, enforced, code in (
-        *[(["failed"], RunEnding(), True, 1), (["failed"], RunEnding(), False, 0)],
-        *[(["judge_error"], RunEnding(), False, 3), (["passed"], RunEnding(interrupted=True), False, 130)],
+        (["failed"], RunEnding(), True, 1),
+        (["failed"], RunEnding(), False, 0),
+        (["judge_error"], RunEnding(), False, 3),
+        (["passed"], RunEnding(interrupted=True), False, 130),
         (["judge_error"], RunEnding(interrupted=True), True, 130),
         (["passed"], RunEnding(stopped_because="a bug", bug=True, interrupted=True), False, 70),
         (["passed"], RunEnding(stopped_because="the key was refused"), True, 3),

@@ -195,16 +195,13 @@ def six_broken_tests():
     return head, runs, _decide(head, runs)
 
 
-@each_row(
-    "older",
-    [
-        pytest.param([_FINE] * 4, id="fewer tests"),
-        pytest.param([[[True, True]]] * 20, id="fewer trials"),
-        pytest.param([[[True, True]] * 2] * 20, id="a trial less of each test"),
-        pytest.param([*[_FINE] * 19, [[True, True]] * 2], id="a trial less of one test"),
-        pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
-    ],
-)
+@each_row("older", [
+    pytest.param([_FINE] * 4, id="fewer tests"),
+    pytest.param([[[True, True]]] * 20, id="fewer trials"),
+    pytest.param([[[True, True]] * 2] * 20, id="a trial less of each test"),
+    pytest.param([*[_FINE] * 19, [[True, True]] * 2], id="a trial less of one test"),
+    pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
+])  # fmt: skip
 def test_smaller_run_in_history_does_not_hide_a_drop(six_broken_tests, older):
     """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
     head, runs, without = six_broken_tests
@@ -290,7 +287,8 @@ def test_look_is_settled_by_unmissable_limits_but_not_by_excluded_trials():
     for policy, settled in (
         *[(Policy(min_score=0), True), (Policy(min_score=1), False)],
         (Policy(min_score=0, thresholds=read_thresholds("suite:Refunds=0")), True),
-        *[(Policy(min_score=0, max_drop=100), True), (Policy(min_score=0, max_drop=99), False)],
+        (Policy(min_score=0, max_drop=100), True),
+        (Policy(min_score=0, max_drop=99), False),
         (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
     ):
         noisy = [[[True], [False]]] * 2

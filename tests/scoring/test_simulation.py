@@ -238,14 +238,11 @@ def test_broken_test_claims_have_documented_false_and_detection_rates(head, base
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("heading", "kind", "tests", "times"),
-    [
-        *[("called worse", "perfect", "20", 50), ("level", "binary", "30", 100)],
-        *[("intervals", "perfect", "10", 80), ("intervals", "heavy", "10", 80)],
-        ("false claims", "perfect", "10", 50),
-    ],
-)
+@pytest.mark.parametrize(("heading", "kind", "tests", "times"), [
+    *[("called worse", "perfect", "20", 50), ("level", "binary", "30", 100)],
+    *[("intervals", "perfect", "10", 80), ("intervals", "heavy", "10", 80)],
+    ("false claims", "perfect", "10", 50),
+])  # fmt: skip
 def test_simulated_logit_agents_reproduce_documented_figures(heading, kind, tests, times):
     """Part of each table, tried less often."""
     figures, full = TABLES[heading]

@@ -98,26 +98,23 @@ def p(*pairs, **options):
 LOST = ((0, 0, 0), (100, 100, 100))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [
-        # Of the 20 ways to call three of six trials head, one is as bad as what was seen.
-        pytest.param([LOST], 1 / 20, id="one test lost all"),
-        pytest.param([LOST, LOST], 1 / 400, id="two tests lost all"),
-        # Two trials of five are called head: of ten ways, three take two of the three 50s.
-        pytest.param([((50, 50), (100, 100, 50))], 3 / 10, id="sides of different size"),
-        # 0 and 50 against 50 and 100: of six ways, two call 0 and a 50 head, and none is lower.
-        pytest.param([((0, 50), (50, 100))], 2 / 6, id="ties count"),
-        # Five changes, all down: of 32 ways to give them signs, one.
-        pytest.param([((50 - drop,), (50,)) for drop in (1, 5, 10, 20, 3)], 1 / 32, id="sign-flip test"),
-        # -10, -20, +5 are -25 together; of eight ways to give signs, only these and -35 are as low.
-        pytest.param([((40,), (50,)), ((30,), (50,)), ((55,), (50,))], 2 / 8, id="one rise among drops"),
-        # -0.3 + 0.2 + 0.1 ties with 0.3 - 0.2 - 0.1, and of the eight ways three are lower.
-        pytest.param([((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))], 5 / 8, id="tie of binary fractions"),
-        pytest.param([((100, 100), (100, 100)), ((50,), (50,))], 1, id="no variation"),
-        pytest.param([LOST[::-1]], 1, id="a rise: the test is one-sided"),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "expected"), [
+    # Of the 20 ways to call three of six trials head, one is as bad as what was seen.
+    pytest.param([LOST], 1 / 20, id="one test lost all"),
+    pytest.param([LOST, LOST], 1 / 400, id="two tests lost all"),
+    # Two trials of five are called head: of ten ways, three take two of the three 50s.
+    pytest.param([((50, 50), (100, 100, 50))], 3 / 10, id="sides of different size"),
+    # 0 and 50 against 50 and 100: of six ways, two call 0 and a 50 head, and none is lower.
+    pytest.param([((0, 50), (50, 100))], 2 / 6, id="ties count"),
+    # Five changes, all down: of 32 ways to give them signs, one.
+    pytest.param([((50 - drop,), (50,)) for drop in (1, 5, 10, 20, 3)], 1 / 32, id="sign-flip test"),
+    # -10, -20, +5 are -25 together; of eight ways to give signs, only these and -35 are as low.
+    pytest.param([((40,), (50,)), ((30,), (50,)), ((55,), (50,))], 2 / 8, id="one rise among drops"),
+    # -0.3 + 0.2 + 0.1 ties with 0.3 - 0.2 - 0.1, and of the eight ways three are lower.
+    pytest.param([((0,), (0.3,)), ((0.2,), (0,)), ((0.1,), (0,))], 5 / 8, id="tie of binary fractions"),
+    pytest.param([((100, 100), (100, 100)), ((50,), (50,))], 1, id="no variation"),
+    pytest.param([LOST[::-1]], 1, id="a rise: the test is one-sided"),
+])  # fmt: skip
 def test_p_value_of_small_runs_equals_hand_count(pairs, expected):
     assert p(*pairs) == expected
 

@@ -209,22 +209,20 @@ LOWER, LIMIT = {"suite": "S", "before": "90"}, {"option": "max-drop", "before": 
 T = "“t” of the suite “S”"
 
 
-@each_row(
-    ("kind", "fields", "sentence"),
-    [
-        ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),
-        *[("test_removed", TEST, f"Gone: {T}."), ("criterion_removed", CRITERION, f"Gone: “c” in {T}.")],
-        ("test_quarantined", TEST, f"In quarantine: {T}."),
-        ("test_not_critical", TEST, f"No longer critical: {T}."),
-        ("test_may_escalate", TEST, f"Allows a hand-over (mayEscalate): {T}."),
-        ("test_when_narrowed", TEST, f"Depends on fewer paths (when): {T}."),
-        ("test_lost_trait", TRAITS, f"Traits of the user of {T}: hostile, terse before, terse now."),
-        ("test_left_part", TEST | {"option": "tag:x"}, f"No longer in tag:x: {T}."),
-        ("weight_lowered", LIGHTER, f"Weight of “c” in {T}: 2 before, 1 now."),
-        ("min_score_lowered", LOWER, "minScore of the suite “S”: 90 before, none now."),
-        ("limit_loosened", LIMIT, "max-drop: 2 before, 5 now."),
-    ],
-)
+@each_row(("kind", "fields", "sentence"), [
+    ("suite_removed", {"suite": "S"}, "Gone: the suite “S”."),
+    ("test_removed", TEST, f"Gone: {T}."),
+    ("criterion_removed", CRITERION, f"Gone: “c” in {T}."),
+    ("test_quarantined", TEST, f"In quarantine: {T}."),
+    ("test_not_critical", TEST, f"No longer critical: {T}."),
+    ("test_may_escalate", TEST, f"Allows a hand-over (mayEscalate): {T}."),
+    ("test_when_narrowed", TEST, f"Depends on fewer paths (when): {T}."),
+    ("test_lost_trait", TRAITS, f"Traits of the user of {T}: hostile, terse before, terse now."),
+    ("test_left_part", TEST | {"option": "tag:x"}, f"No longer in tag:x: {T}."),
+    ("weight_lowered", LIGHTER, f"Weight of “c” in {T}: 2 before, 1 now."),
+    ("min_score_lowered", LOWER, "minScore of the suite “S”: 90 before, none now."),
+    ("limit_loosened", LIMIT, "max-drop: 2 before, 5 now."),
+])  # fmt: skip
 def test_each_kind_of_weakening_has_a_sentence(kind, fields, sentence):
     """Below one that says how many there are."""
     item = Weakening(kind=WeakeningKind(kind), **fields)
@@ -257,15 +255,12 @@ SORRY, BYE = (SAYS_DONE | {"text": text} for text in ("sorry", "bye"))
 RUDE = FRIENDLY | {"criterion": "rude"}
 
 
-@pytest.mark.parametrize(
-    ("base", "one", "other"),
-    [
-        pytest.param([SILENT, FRIENDLY], [SILENT], [SILENT, RUDE], id="reworded"),
-        pytest.param([SORRY, BYE], [SORRY], [BYE], id="same words"),
-        pytest.param([SORRY, FRIENDLY], [FRIENDLY], [FRIENDLY, BYE], id="another check"),
-        pytest.param(None, [], [a_test("z")], id="replaced test"),
-    ],
-)
+@pytest.mark.parametrize(("base", "one", "other"), [
+    pytest.param([SILENT, FRIENDLY], [SILENT], [SILENT, RUDE], id="reworded"),
+    pytest.param([SORRY, BYE], [SORRY], [BYE], id="same words"),
+    pytest.param([SORRY, FRIENDLY], [FRIENDLY], [FRIENDLY, BYE], id="another check"),
+    pytest.param(None, [], [a_test("z")], id="replaced test"),
+])  # fmt: skip
 def test_approval_code_depends_on_replacement_of_removed_requirement(base, one, other):
     """The list is the same, whichever criterion or test is gone and whatever replaces it."""
     if base is None:

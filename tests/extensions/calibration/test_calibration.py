@@ -157,18 +157,15 @@ def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int
     return group(table, passes=both_pass + judge_passes, fails=people_pass + both_fail)
 
 
-@each_row(
-    ("labels", "may", "missing", "why"),
-    [
-        (group_of(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
-        (group_of(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
-        (group_of(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
-        (group_of(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
-        (group_of(16, 3, 3, 12), False, 0, "which may be below 0.4"),
-        (group_of(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
-        (group_of(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
-    ],
-)
+@each_row(("labels", "may", "missing", "why"), [
+    (group_of(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
+    (group_of(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
+    (group_of(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
+    (group_of(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
+    (group_of(16, 3, 3, 12), False, 0, "which may be below 0.4"),
+    (group_of(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
+    (group_of(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
+])  # fmt: skip
 def test_judge_may_gate_only_with_enough_labels_kappa_sensitivity_and_specificity(labels, may, missing, why):
     result = rater(labels)
     assert (result.may_gate, result.missing) == (may, missing)

@@ -174,17 +174,14 @@ def read_labels(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, b
     return {label.item: label.passed for label in read([file])}
 
 
-@each_row(
-    "data",
-    [
-        *(ROWS, "\ufeff" + ROWS, ROWS.replace("\n", "\r\n"), ROWS.replace("\n", "\r")),
-        *(ROWS.replace(",", ";"), ROWS.replace(",", "\t"), ROWS.replace(",", "\t").encode("utf-16")),
-        *(ROWS.rstrip("\n"), "\n" + ROWS + "\n\n"),
-        "Label , ITEM,x\nPass,i1\nFAIL,i2,\n Cannot Tell ,i3,,,\n,,\n",
-        'item,note,label\ni1,"a, ""b""\n; c",pass\ni2,,fail\ni3,,cannot_tell\n',
-        "item,label,note\ni1,pass,gr\xfcn\ni2,fail,\ni3,can\u2019t tell,\n".encode("cp1252"),
-    ],
-)
+@each_row("data", [
+    *(ROWS, "\ufeff" + ROWS, ROWS.replace("\n", "\r\n"), ROWS.replace("\n", "\r")),
+    *(ROWS.replace(",", ";"), ROWS.replace(",", "\t"), ROWS.replace(",", "\t").encode("utf-16")),
+    *(ROWS.rstrip("\n"), "\n" + ROWS + "\n\n"),
+    "Label , ITEM,x\nPass,i1\nFAIL,i2,\n Cannot Tell ,i3,,,\n,,\n",
+    'item,note,label\ni1,"a, ""b""\n; c",pass\ni2,,fail\ni3,,cannot_tell\n',
+    "item,label,note\ni1,pass,gr\xfcn\ni2,fail,\ni3,can\u2019t tell,\n".encode("cp1252"),
+])  # fmt: skip
 def test_sheet_is_read_in_every_encoding_and_delimiter_of_spreadsheets(tmp_path, data):
     assert read_labels(tmp_path, data) == LABELS
 
@@ -255,7 +252,8 @@ def test_unlabeled_contradicting_or_hostile_files_are_refused_with_the_reason(tm
     assert len(error) < 250
     for data, why in (
         *[(b"", "it is empty"), (b"item,label\n", "no label in it")],
-        *[(b"item,label\ni1,\n", "no label in it"), (b"PK\x03\x04rest", "a workbook or an archive")],
+        (b"item,label\ni1,\n", "no label in it"),
+        (b"PK\x03\x04rest", "a workbook or an archive"),
         (b"\x00\xff\x00", "there is no column 'item'"),
         (b'item,label\ni1,"pass\n' + b"x" * 200_000, "not CSV"),
         (b"<html>", "there is no column 'item'"),
