@@ -106,13 +106,13 @@ def test_gaia_match_follows_the_form_of_the_expected_answer_after_the_last_marke
         ("3", "inf", False),
     ):
         assert answer_matching.gaia(answer, expected) is right
-    for text, found in (
+    for text, final in (
         *[("plain", "plain"), ("Thoughts.\nFINAL ANSWER: 5, 6", "5, 6")],
         *[("final answer: a FINAL ANSWER: b", "b"), ("**FINAL ANSWER:** `x`\n", "x")],
         *[("**Final Answer**: x", "x"), ("FINAL ANSWER:", "")],
         ("semifinal answer: x", "semifinal answer: x"),
     ):
-        assert answer_matching.final_answer(text) == found
+        assert answer_matching.final_answer(text) == final
 
 
 # numeric

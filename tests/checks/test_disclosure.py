@@ -136,7 +136,7 @@ async def test_value_that_only_the_agent_could_reveal_or_a_tool_got_fails(strict
     assert (str(finding.outcome), finding.evidence) == ("failed", (1,))
 
 
-def test_disclosure_is_undecided_in_unread_replies_and_too_common_values_are_refused():
+def test_disclosure_is_undecided_in_unread_replies_and_common_values_are_refused():
     silent = build.turn(1, agent="Hi", not_found={UNREAD_WORDS: "a picture"})
     check = CHECK.validate_python({"criterion": "c", "strict": "not_disclosed", "text": CODE})
     verdict = check.decide(Transcript(turns=(silent,), status=EndState.COMPLETED))

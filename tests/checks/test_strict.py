@@ -57,7 +57,7 @@ ON_TRACE = [kind for kind in STRICT_KINDS if kind not in TEXT | OF_REPLIES | {"s
 
 
 @each_row("kind", ON_TRACE)
-def test_missing_trace_of_any_reply_leaves_the_check_undecided_and_names_its_path(kind):
+def test_missing_trace_of_any_reply_leaves_check_undecided_and_names_its_path(kind):
     arguments = ARGUMENTS.get(kind, {})
     verdict = decide(kind, NO_TRACE, NO_TRACE, **arguments)
     assert outcome(verdict) == "undecided/no_evidence"
@@ -206,7 +206,7 @@ def test_empty_parameter_is_missing_and_false_or_zero_one_exists():
         assert outcome(decide("param_exists", {"params": {"p": value}}, paramName="p")) == "passed", value
 
 
-@each_row(("found", "wanted", "same"), [
+@each_row(("value", "wanted", "same"), [
     ("too_expensive", "too_expensive", True),
     ("too_expensive", "Too_Expensive", False),
     *[(29.9, "29.9", True), ("29.90", 29.9, True), (80, 80.0, True), ("80.00", 80, True)],
@@ -217,8 +217,8 @@ def test_empty_parameter_is_missing_and_false_or_zero_one_exists():
     *[({"a": [1, {"b": 2}]}, {"a": [1.0, {"b": 2.0}]}, True), ({"a": "1"}, {"a": 1}, False)],
     *[({"a": 1}, {"b": 1}, False), ("NaN", 1.5, False)],
 ])  # fmt: skip
-def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(found, wanted, same):
-    verdict = decide("param_equals", {"params": {"p": found}}, paramName="p", paramValue=wanted)
+def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(value, wanted, same):
+    verdict = decide("param_equals", {"params": {"p": value}}, paramName="p", paramValue=wanted)
     assert outcome(verdict) == ("passed" if same else "failed")
 
 
@@ -363,13 +363,13 @@ def test_missing_evidence_or_last_reply_never_reverses_or_decides_a_verdict(data
 
 @each_row("turn", ["any", "last"])
 @each_row(
-    ("kind", "found"),
+    ("kind", "match"),
     [("contains", "passed"), ("not_contains", "failed"), ("regex", "passed"), ("not_regex", "failed")],
 )
-def test_text_check_is_undecided_after_unreadable_text_unless_match_is_found(kind, found, turn):
+def test_text_check_is_undecided_after_unreadable_text_unless_match_is_found(kind, match, turn):
     fields = {"pattern" if "regex" in kind else "text": "hunter2", "turn": turn}
     unread = {"text": "one of its messages has the unknown role 'narrator'"}
     verdict = decide(kind, {"agent": "Done.", "not_found": unread}, **fields)
     assert outcome(verdict) == "undecided/no_evidence"
     assert "narrator" in verdict.reason
-    assert outcome(decide(kind, {"agent": "hunter2", "not_found": unread}, **fields)) == found
+    assert outcome(decide(kind, {"agent": "hunter2", "not_found": unread}, **fields)) == match

@@ -133,7 +133,7 @@ A, B, C = call("a"), call("b"), call("c")
 MODES = ["in_order", "strict", "unordered", "subset", "superset"]
 
 
-def test_sequence_modes_over_turns_are_undecided_if_unknown_calls_could_change_them():
+def test_sequence_modes_are_undecided_if_unknown_calls_could_change_them():
     """The modes are those of openevals."""
     for calls, passing in (
         *[([A, B], MODES), ([B, A], ["unordered", "subset", "superset"])],

@@ -164,7 +164,7 @@ def reasoning_answer(*evidence: tuple[int, str]) -> str:
     return answer(entry("reasoning", "good", *evidence), entry("clarity", "good"))
 
 
-async def test_reasoning_is_judged_on_redacted_agent_actions_and_undecided_without_a_trace():
+async def test_reasoning_is_judged_on_redacted_actions_and_undecided_without_a_trace():
     redactor = Redactor(values=["ida@mail.example"])
     traced = {"evaluation": REASONING, "transcript": TRACED}
     seen = reasoning_answer((1, "REFUND"), (1, '"order": "A-12"'), (1, '"code": "shop", "status": 503'))

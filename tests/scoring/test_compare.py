@@ -338,7 +338,7 @@ def test_interval_of_a_change_stays_within_possible_scores():
         assert 0 == result.interval.low < result.delta < result.interval.high <= 100
 
 
-def test_required_baseline_that_cannot_be_compared_or_prove_a_drop_leaves_no_verdict():
+def test_required_baseline_that_proves_or_compares_nothing_leaves_no_verdict():
     """Neither in all of it nor only in the part that a check is about."""
     passed = dict.fromkeys("ab", points(100))
     policy = {"min_score": 0, "baseline_required": True}

@@ -35,8 +35,8 @@ def pair(head: list[Fired | None], base: list[Fired | None]) -> TestPair:
     return TestPair("S", made_test(*head), made_test(*base))
 
 
-def trials_by_logic(found: Coverage) -> dict[str, tuple]:
-    return {reach.name: (reach.trials, reach.compared_trials, reach.base_trials) for reach in found.logic}
+def trials_by_logic(measured: Coverage) -> dict[str, tuple]:
+    return {reach.name: (reach.trials, reach.compared_trials, reach.base_trials) for reach in measured.logic}
 
 
 def names(reached) -> list[str]:

@@ -332,10 +332,10 @@ DROPS = ({"broken": "a fifth of the tests"}, {"broken": "one test"})
 
 
 @pytest.mark.simulate
-@pytest.mark.parametrize(("drop", "found"), [(DROPS[0], 85.9), (DROPS[1], 26.6)], ids=str)
-def test_history_screen_finds_broken_tests_as_often_as_documented(drop, found):
-    assert share_failed(repeated(screened, MANY, 20, session=3.0, **drop)) == pytest.approx(found, abs=0.25)
-    assert f"{found} %" in DOCS
+@pytest.mark.parametrize(("drop", "share"), [(DROPS[0], 85.9), (DROPS[1], 26.6)], ids=str)
+def test_history_screen_finds_broken_tests_as_often_as_documented(drop, share):
+    assert share_failed(repeated(screened, MANY, 20, session=3.0, **drop)) == pytest.approx(share, abs=0.25)
+    assert f"{share} %" in DOCS
 
 
 def test_docs_list_the_round_limits_and_all_expected_methods():

@@ -272,7 +272,7 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     assert after.p <= before.p
 
 
-def test_p_value_stays_below_limit_and_does_not_rise_if_lower_score_makes_it_sampled():
+def test_p_value_does_not_rise_above_the_limit_if_lower_score_makes_it_sampled():
     """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
     held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
     few = noisy(4, 3, seed=41, worse=10)

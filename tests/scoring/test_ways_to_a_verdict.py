@@ -123,7 +123,7 @@ def test_worse_results_of_compared_agent_never_raise_its_change(head, other, dat
     assert final_results(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
 
 
-@pytest.mark.parametrize(("way", "spared"), zip(WAYS, ("history", "rounds") * 2, strict=True))
+@pytest.mark.parametrize(("way", "spared"), [*zip(WAYS, ("history", "rounds") * 2, strict=True)])
 def test_each_mode_detects_drop_and_saves_trials_if_there_is_none(way, spared):
     """Else the laws above say little."""
     fine, broken = (((verdicts,) * MOST,) * TESTS for verdicts in ((True, True), (False, False)))

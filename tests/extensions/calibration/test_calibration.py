@@ -18,8 +18,8 @@ WORLD = LabelingModel()
 RATES = ("accuracy", "sensitivity", "specificity", "kappa")
 
 
-def holds(found: Estimate, truth: float) -> bool:
-    return found.low <= truth <= found.high
+def holds(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
 
 
 def group(

@@ -90,13 +90,13 @@ def test_labels_calibrate_the_judge_of_a_rejudged_run(folder, capsys):
     (folder / "other").mkdir()
     write_results(other, folder / "other")
     calibrate_with(folder, results_path=folder / "other", output=folder / "other.json")
-    found = read(folder / "other.json")
-    assert found.judge.models == ("another",)
-    assert found.unknown > 0
+    calibration = read(folder / "other.json")
+    assert calibration.judge.models == ("another",)
+    assert calibration.unknown > 0
     captured = capsys.readouterr().out
-    assert f"{found.unknown} labels match nothing in this run" in captured
+    assert f"{calibration.unknown} labels match nothing in this run" in captured
     assert "make a sheet from this run" in captured
-    assert found.parts[0].sensitivity.high < 0.9
+    assert calibration.parts[0].sensitivity.high < 0.9
     message = "is of another judge: the model changed; remove it, or name another"
     with pytest.raises(UsageError, match=message):
         calibrate_with(folder, output=folder / "other.json")

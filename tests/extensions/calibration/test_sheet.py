@@ -23,8 +23,8 @@ from ci_evals.extensions.calibration import items, sheet
 from ci_evals.extensions.calibration.sheet_reading import count_labels, read
 
 
-def sheet_files(found, most=60, seed=0) -> dict[str, str]:
-    return sheet.files_of(items.sample(items.items(found), most, seed))
+def sheet_files(results, most=60, seed=0) -> dict[str, str]:
+    return sheet.files_of(items.sample(items.items(results), most, seed))
 
 
 def run_of(*trials, **fields):
