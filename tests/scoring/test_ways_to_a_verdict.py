@@ -82,8 +82,11 @@ def with_verdict(run, data, into):
     return tuple(tuple(map(tuple, trials)) for trials in other)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=examples(120))
+SLOW_WAYS = [pytest.param(way, marks=pytest.mark.slow) for way in WAYS if way != "rounds"]
+
+
+@pytest.mark.parametrize("way", ["rounds", *SLOW_WAYS])
+@settings(max_examples=examples(150))
 @given(runs=st.sampled_from([0, 1, 4]), both_sides=st.sampled_from(BothSides), data=st.data())
 def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_sides, data):
     """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
@@ -95,7 +98,8 @@ def test_worse_verdict_never_passes_a_failed_gate_in_any_mode(way, runs, both_si
     assert before.gate.passed or not after.gate.passed
 
 
-@settings(max_examples=examples(80))
+@pytest.mark.slow
+@settings(max_examples=examples(100))
 @given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
 def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
     better = with_verdict(base, data, into=True)
@@ -104,7 +108,8 @@ def test_better_base_agent_never_passes_a_failed_gate(head, base, data):
     assert before.gate.passed or not after.gate.passed
 
 
-@settings(max_examples=examples(80))
+@pytest.mark.slow
+@settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
 def test_gate_decision_is_unchanged_by_other_arms_of_run(head, other, earlier):
     arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
@@ -112,7 +117,8 @@ def test_gate_decision_is_unchanged_by_other_arms_of_run(head, other, earlier):
     assert gates[0] == gates[1]
 
 
-@settings(max_examples=examples(80))
+@pytest.mark.slow
+@settings(max_examples=examples(100))
 @given(head=runs_of(3), other=runs_of(3), data=st.data())
 def test_worse_results_of_compared_agent_never_raise_its_change(head, other, data):
     """Its change does not rise; the p of several agents is never lower than that of one."""
