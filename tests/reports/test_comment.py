@@ -73,16 +73,16 @@ def long_names() -> Results:
 def much_to_say() -> Results:
     """Reasons, warnings, models and lists without end."""
     run = comment_cases.bad()
-    models = (f"{number}{'#' * 10_000}" for number in range(300))
+    models = (f"{number}{'#' * 10_000}" for number in range(100))
     roles = tuple(RoleUsage(role="judge", model=model, calls=10**15) for model in models)
-    names = tuple(TestName(suite="#" * 10_000, name=f"{number}") for number in range(3_000))
+    names = tuple(TestName(suite="#" * 10_000, name=f"{number}") for number in range(1_000))
     result = replace(run.comparison, reasons=(LONG,) * 500, new=names, fixed=run.comparison.fixed * 500)
     reasons = tuple(f"{number} {LONG}" for number in range(400))
     return replace(
         run,
         comparison=result,
         gate=replace(run.gate, reasons=reasons, exit_code=3),
-        usage=Usage(by_role=roles, unpriced=("#" * 10_000,) * 300),
+        usage=Usage(by_role=roles, unpriced=("#" * 10_000,) * 100),
         run=replace(run.run, warnings=reasons, id="#" * 60_000, baseline_note="#" * 60_000),
         tool=replace(run.tool, version="#" * 10_000),
     )

@@ -184,6 +184,7 @@ MUTATIONS = [
 ]
 
 
+@pytest.mark.slow
 @each_row(("sample", "path"), MUTATIONS)
 def test_field_of_a_wrong_type_is_refused_or_named(sample, path):
     """Never dropped silently, which would leave a weaker test."""
