@@ -314,25 +314,26 @@ class Command(Ported):
         return self.running("-I nowhere.py")
 
 
-class Hosted(Function):
-    """A function in a process of its own, as in a run: one process for all tests of the class."""
+@pytest.fixture(scope="module")
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[asyncio.Runner, dict[str, Agent]]]:
+    """Agents in a process of their own, as in a run, by their names; all tests share the process."""
+    folder = tmp_path_factory.mktemp("hosted")
+    (folder / "echoing.py").write_text(MODULE)
+    host = Host(os.environ, Redactor())
+    with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
+        patch.syspath_prepend(folder)
+        names = ("reply", "reply_later", "Echo", "gone", "locked")
+        yield runner, {name: host.agent(f"python:echoing:{name}", AgentSettings()) for name in names}
+        runner.run(host.end())
 
+
+class Hosted(Function):
     runner: asyncio.Runner
     agents: dict[str, Agent]
 
-    @pytest.fixture(autouse=True, scope="class")
-    @classmethod
-    def process(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-        folder = tmp_path_factory.mktemp("hosted")
-        (folder / "echoing.py").write_text(MODULE)
-        host = Host(os.environ, Redactor())
-        with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
-            patch.syspath_prepend(folder)
-            cls.runner = runner
-            names = (cls.name, "gone", "locked")
-            cls.agents = {name: host.agent(f"python:echoing:{name}", AgentSettings()) for name in names}
-            yield
-            runner.run(host.end())
+    @pytest.fixture(autouse=True)
+    def process(self, hosted: tuple[asyncio.Runner, dict[str, Agent]]) -> None:
+        self.runner, self.agents = hosted
 
     def named(self, name: str) -> Agent:
         return self.agents[name]
