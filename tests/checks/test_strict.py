@@ -285,7 +285,7 @@ def test_text_is_looked_up_in_the_selected_turn_and_a_missing_one_reported():
         assert decide("contains", *[{"agent": "Hello"}] * count, text="x", turn=turn).reason == reason
 
 
-def test_text_checks_are_literal_bounded_and_ignore_invisible_characters():
+def test_text_checks_are_literal_bounded_and_ignore_invisible_characters(short_searches):
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"
