@@ -116,12 +116,19 @@ def test_run_with_any_conclusion_is_used_as_baseline(api, conclusion):
     assert found_run(api) == "this"
 
 
-def test_last_artifact_of_a_commit_is_used(api):
+def test_last_artifact_of_a_commit_with_the_key_is_used_zipped_or_not(api):
     run = api.add_run(BASE, artifact("first attempt"))
     api.add_artifact(run, artifact("second attempt"), name=NAME)
     assert found_run(api) == "second attempt"
     api.artifacts.reverse()
     assert found_run(api) == "second attempt"
+    api.artifacts.clear()
+    api.add_run(BASE, artifact("default"))
+    api.add_run(BASE, artifact("nightly"), name="ci-evals-results-nightly")
+    assert found_run(api, key="nightly") == "nightly"
+    # The upload step can upload a file as it is.
+    api.add_run(BASE, results("plain"))
+    assert found_run(api) == "plain"
 
 
 def test_baseline_search_reads_at_most_500_artifacts(api):
@@ -146,15 +153,6 @@ def test_search_takes_five_requests_or_one_if_there_is_no_artifact(api):
     api.add_run(BASE, artifact("base"))
     find_baseline(api)
     assert (len(api.requests), len(api.blob_requests)) == (1 + 5, 1)
-
-
-def test_artifact_is_selected_by_key_and_read_unzipped(api):
-    api.add_run(BASE, artifact("default"))
-    api.add_run(BASE, artifact("nightly"), name="ci-evals-results-nightly")
-    assert found_run(api, key="nightly") == "nightly"
-    # The upload step can upload a file as it is.
-    api.add_run(BASE, results("plain"))
-    assert found_run(api) == "plain"
 
 
 def test_artifact_of_earlier_attempt_of_same_run_is_not_used_as_baseline(api):

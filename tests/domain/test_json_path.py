@@ -73,12 +73,12 @@ def test_invalid_or_unbounded_path_is_refused_with_the_reason(path, why):
 
 
 @each_row(("path", "value"), [
-    ("$..x", [[]] * 300_000),
-    ("$[*]", [0] * 300_000),
-    ("$[?@.x == 1]", [{}] * 300_000),
+    ("$..x", [[]] * 60_000),
+    ("$[*]", [0] * 60_000),
+    ("$[?@.x == 1]", [{}] * 60_000),
     ("$..*..*..*..x", json.loads("[" * 60 + "]" * 60)),
     ("$" + "[0,0]" * 60, json.loads("[" * 90 + "]" * 90)),
-    ("$.*[*]", {"k" * 1_000_000: [0] * 300_000}),
+    ("$.*[*]", {"k" * 1_000_000: [0] * 60_000}),
 ], ids=lambda value: value[:20] if isinstance(value, str) else "")  # fmt: skip
 def test_search_of_too_much_data_is_refused(path, value):
     """Without a limit these searches take minutes or for ever."""
