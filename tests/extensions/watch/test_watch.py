@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import CLEAN_ENV, open_descriptors, read_results
+from commands import CLEAN_ENV, RunningCommand, fork_server_socket, open_descriptors, read_results
+from fork_server import Start, ask_start
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.run_command import RunSettings
@@ -100,24 +101,35 @@ def shop(tmp_path):
     return Shop(tmp_path)
 
 
-class WatchProcess:
-    """`ci-evals run --watch`, in a terminal or with its output in a pipe."""
+class ForkedWatch(RunningCommand):
+    """The command as a fork in a terminal, whose runs are forks too."""
 
-    def __init__(self, shop, *options, terminal=True):
-        arguments = ["run", "evals/", "--watch", "--provider=offline", *options]
-        command = [sys.executable, "-m", "ci_evals", *arguments]
-        if terminal:
-            self._out, self.its = pty.openpty()
+    def __init__(self, args, folder, terminal):
+        self.args, self.returncode = args, None
+        self._life, alive = os.pipe()
+        start = Start(str(Path(__file__).with_name("forked_watch.py")), args, str(folder), CLEAN_ENV)
+        self.pid = ask_start(fork_server_socket(), start, [terminal, terminal, terminal, alive])
+        os.close(alive)
+
+
+class WatchProcess:
+    """`ci-evals run --watch`: forked, or started in a terminal of its own or with its output in a pipe."""
+
+    def __init__(self, shop, how):
+        args = ["run", "evals/", "--watch", "--provider=offline"]
+        command = [sys.executable, "-m", "ci_evals", *args]
+        self._out, self.its = os.pipe() if how == "in a pipe" else pty.openpty()
+        own = {"cwd": shop.folder, "env": CLEAN_ENV}
+        if how == "forked":
+            self.process = ForkedWatch(args, shop.folder, self.its)
+        elif how == "in a terminal":
             # The first terminal that a new session opens is its own, whose keys send signals.
             name = os.ttyname(self.its)
             command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh", *command]
-            self.process = subprocess.Popen(command, cwd=shop.folder, env=CLEAN_ENV, start_new_session=True)
+            self.process = subprocess.Popen(command, **own, start_new_session=True)
         else:
-            self._out, its = os.pipe()
-            self.process = subprocess.Popen(
-                command, cwd=shop.folder, env=CLEAN_ENV, stdin=subprocess.DEVNULL, stdout=its, stderr=its
-            )
-            os.close(its)
+            streams = {"stdin": subprocess.DEVNULL, "stdout": self.its, "stderr": self.its}
+            self.process = subprocess.Popen(command, **own, **streams)
         self.shown = ""
 
     def wait_for(self, pattern):
@@ -138,10 +150,13 @@ class WatchProcess:
     def end(self):
         """Return the exit code, while what is still shown is read."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while self.process.poll() is None and time.monotonic() < deadline:
+        while True:
             if select.select([self._out], [], [], 0.1)[0]:
                 self.shown += os.read(self._out, 65_536).decode(errors="replace")
-        return self.process.wait(1)
+            try:
+                return self.process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                assert time.monotonic() < deadline, self.shown
 
 
 @pytest.fixture
@@ -149,14 +164,14 @@ def watching(shop):
     """Starts `run --watch`, and ends what is left of it."""
     started = []
 
-    def start(*options, terminal=True):
-        started.append(WatchProcess(shop, *options, terminal=terminal))
+    def start(how="forked"):
+        started.append(WatchProcess(shop, how))
         return started[-1]
 
     yield start
     for one in started:
-        if one.process.poll() is None:
-            one.process.terminate()
+        if one.process.returncode is None:
+            one.process.send_signal(signal.SIGTERM)
             one.end()
 
 
@@ -216,7 +231,7 @@ def test_change_during_run_stops_it_and_starts_next_run(shop, watching):
 
 def test_ctrl_c_ends_run_and_agent(shop, watching):
     shop.write("hang")
-    run = watching()
+    run = watching("in a terminal")
     before = termios.tcgetattr(run.its)
     wait_until(lambda: "hang" in shop.asked())
     run.press(b"\x03")
@@ -230,15 +245,13 @@ def test_broken_suite_is_reported_and_awaited_without_terminal(shop, watching):
 
     Files that are saved together start one run, or two if the machine is busy; not one for each.
     """
-    suite = shop.folder / "evals/suite.yaml"
-    suite.write_text("name: [")
-    run = watching(terminal=False)
+    (shop.folder / "evals/suite.yaml").write_text("name: [")
+    run = watching("in a pipe")
     run.wait_for(r"evals/suite\.yaml:2:1: not YAML")
     run.wait_for(NEXT)
-    assert "Keys" not in run.shown
-    assert shop.asked() == []
+    assert ("Keys" in run.shown, shop.asked()) == (False, [])
     for number in range(20):
-        Path(shop.folder, f"evals/{number}.md").write_text("x")
+        (shop.folder / f"evals/{number}.md").write_text("x")
     shop.write()
     run.wait_for("Evals passed")
     run.wait_for("Watching 21 files")
@@ -259,16 +272,11 @@ class WritingRun:
         """Return that it still runs; edit the suite once its own changes are told to start no run."""
         if "Its changes start no run" in self._shown():
             Path("evals/suite.yaml").write_text("name: Edited")
-        return
 
-    def wait(self, timeout=None):
+    def end(self, timeout=None):
         return 0
 
-    def terminate(self):
-        pass
-
-    def kill(self):
-        pass
+    wait = terminate = kill = end
 
 
 def test_watch_stops_rerunning_for_file_that_changes_in_every_run(shop, monkeypatch, capsys):
