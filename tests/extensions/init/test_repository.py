@@ -60,16 +60,10 @@ def test_repository_without_suites_uses_the_folder_evals(tmp_path):
     assert (result.home, result.others, result.adapter) == ("evals", ("b.json", "config/a.json"), "aui")
 
 
-def test_folder_and_adapter_of_existing_suites_are_used(tmp_path):
+def test_folder_and_adapter_are_those_of_suites_found_in_repository_or_subfolder(tmp_path):
+    assert look(tmp_path).root == tmp_path
     result = look(repository(tmp_path, "tests/agent/a.json", "tests/agent/more/b.yaml", adapter="openai"))
     assert (result.home, result.others, result.adapter) == ("tests/agent", (), "openai")
-
-
-def test_subfolder_uses_its_own_suites_with_paths_from_the_root(tmp_path):
-    repository(tmp_path, "one/suites/a.json", "two/suites/a.json")
-    result = look(tmp_path / "two")
-    assert (result.root, result.home, result.others) == (tmp_path, "two/suites", ())
-
-
-def test_folder_outside_repository_is_used_as_root(tmp_path):
-    assert look(tmp_path).root == tmp_path
+    (tmp_path / "two").mkdir()
+    result = look(repository(tmp_path / "two", "one/suites/a.json", "two/suites/a.json").joinpath("two"))
+    assert (result.root, result.home, result.others) == (tmp_path / "two", "two/suites", ())
