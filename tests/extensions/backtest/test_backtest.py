@@ -23,7 +23,6 @@ BAD = (0.0, 1.0, 1.0, 1.0)
 
 
 def run_backtest(folder, code: int = 0, **options) -> dict:
-    """Run the command; return what it writes."""
     with pytest.raises(SystemExit) as end:
         backtest(BacktestSettings(folder=folder, quiet=True, **options), RunContext({}))
     assert end.value.code == code
@@ -70,13 +69,19 @@ def test_several_gates_are_compared_on_the_same_pairs(tmp_path):
     assert strict["options"] == {"min-score": 100, "regression": "any", "history": 0}
 
 
-def test_comparison_without_a_verdict_is_neither_pass_nor_failure(tmp_path):
+def test_runs_without_a_verdict_and_of_pull_requests_are_no_false_alarms(tmp_path):
     """A run without a verdict is no pass."""
     worst = stored.run(1)
     broken = replace(worst, counts=replace(worst.counts, not_run=3))
-    result = run_backtest(stored.store(tmp_path, stored.run(0), broken, stored.run(2), stored.run(3)))
+    runs = [stored.run(0), broken, stored.run(2), stored.run(3)]
+    result = run_backtest(stored.store(tmp_path / "broken", *runs))
     assert (result["falseAlarms"]["of"], result["noVerdict"]) == (1, 1)
     assert result["pairResults"][0]["failed"] is None
+    runs = [stored.run(0), stored.run(1), stored.run(2, BAD, pull_request=7), stored.run(3, pull_request=8)]
+    result = run_backtest(stored.store(tmp_path / "pulls", *runs))
+    assert result["falseAlarms"]["count"] == 0
+    decided = [(one["run"], one["pullRequest"], one["failed"]) for one in result["pullRequests"]]
+    assert decided == [("run-2", 7, True), ("run-3", 8, False)]
 
 
 def test_false_alarms_of_equal_commits_are_counted_separately(tmp_path):
@@ -88,15 +93,7 @@ def test_false_alarms_of_equal_commits_are_counted_separately(tmp_path):
     assert result["otherCommit"]["interval"]["high"] == pytest.approx(0.975)
 
 
-def test_failed_pull_request_run_is_not_counted_as_false_alarm(tmp_path):
-    runs = [stored.run(0), stored.run(1), stored.run(2, BAD, pull_request=7), stored.run(3, pull_request=8)]
-    result = run_backtest(stored.store(tmp_path, *runs))
-    assert result["falseAlarms"]["count"] == 0
-    decided = [(one["run"], one["pullRequest"], one["failed"]) for one in result["pullRequests"]]
-    assert decided == [("run-2", 7, True), ("run-3", 8, False)]
-
-
-def test_predicted_rate_is_the_mean_of_the_odds_of_the_baselines(tmp_path):
+def test_predicted_rate_is_the_mean_odds_of_the_baselines_plus_significance_level(tmp_path):
     runs = [stored.run(number, (0.8, 0.9, 1.0, 1.0)) for number in range(4)]
     result = run_backtest(stored.store(tmp_path, *runs))
     policy = Gate().policy(runs[0])
@@ -106,14 +103,10 @@ def test_predicted_rate_is_the_mean_of_the_odds_of_the_baselines(tmp_path):
     strict = Gate({"regression": "any", "max_drop": "3"}).policy(runs[0])
     one = Predictor().prediction(runs[0], strict)
     assert one.share == odds_of(runs[0], checks_of(GateInput(runs[0]), strict)).share
-
-
-def test_significance_level_is_added_to_upper_bound_of_predicted_rate(tmp_path):
-    result = run_backtest(
-        stored.store(tmp_path, stored.run(0), stored.run(1)), regression=Regression.SIGNIFICANT
-    )
+    folder = stored.store(tmp_path / "significant", stored.run(0), stored.run(1))
+    result = run_backtest(folder, regression=Regression.SIGNIFICANT)
     assert result["predictedAtMost"] == pytest.approx(result["predicted"] + 0.05)
-    assert "level of regression=significant" in (tmp_path / "backtest.md").read_text()
+    assert "level of regression=significant" in (folder / "backtest.md").read_text()
 
 
 def test_incomparable_runs_give_no_verdict_and_an_empty_folder_is_refused(tmp_path, capsys):
@@ -150,14 +143,10 @@ def test_reports_show_the_rate_in_words_and_charts_without_scripts(tmp_path, cap
     printed = capsys.readouterr().out
     interval = "(50 %, 95 % interval 1 % to 99 %)"
     sentence = f"On main this gate failed an unchanged agent in 1 of 2 comparisons {interval}"
-    assert sentence in printed
-    assert sentence in (tmp_path / "out" / "backtest.md").read_text()
-    unknown = "No comparison is known to be of one commit, so the agent may have changed."
-    assert unknown in (tmp_path / "out" / "backtest.md").read_text()
-    page = (tmp_path / "out" / "backtest.html").read_text()
-    assert sentence in page
-    assert page.count("<svg") == 2
-    assert "<script" not in page
+    summary, page = ((tmp_path / "out" / f"backtest.{kind}").read_text() for kind in ("md", "html"))
+    assert [sentence in text for text in (printed, summary, page)] == [True] * 3
+    assert "No comparison is known to be of one commit, so the agent may have changed." in summary
+    assert (page.count("<svg"), "<script" in page) == (2, False)
     assert not (tmp_path / "runs" / "_backtest.json").exists()
 
 
@@ -175,19 +164,15 @@ def test_branch_names_are_escaped_and_secrets_redacted_in_reports(tmp_path):
 
 
 def gates_of(tmp_path, text: str):
-    """Read a file of this text."""
     file = tmp_path / "gates.yaml"
     file.write_text(text)
     return read_gates(file)
 
 
 def test_gates_file_spells_options_as_on_the_command_line(tmp_path):
-    result = gates_of(
-        tmp_path,
-        "a: {min-score: 85.5, max-drop: 2, regression: significant}\n"
-        "b: {thresholds: [category:safety=100, suite:Refunds=90], history: 20}\n"
-        "c: {regression: off}\n",
-    )
+    text = "a: {min-score: 85.5, max-drop: 2, regression: significant}\n"
+    text += "b: {thresholds: [category:safety=100, suite:Refunds=90], history: 20}\nc: {regression: off}\n"
+    result = gates_of(tmp_path, text)
     assert result["a"].options == {"min_score": 85.5, "max_drop": "2", "regression": Regression.SIGNIFICANT}
     assert result["b"].options == {"thresholds": "category:safety=100\nsuite:Refunds=90"}
     assert result["b"].history == 20

@@ -36,16 +36,9 @@ from ci_evals.support.redaction import Redactor
 RULE = ScoreRule(offline=False)
 PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})
 DROP, DROPS = read_drops("5, suite:a=3")
-POLICY = Policy(
-    min_score=70,
-    thresholds=read_thresholds("category:tone=60, tag:slow=50, suite:b=90, test:a0=100, logic:L1=5"),
-    max_errors=3,
-    max_drop=DROP,
-    max_drops=DROPS,
-    regression=Regression.SIGNIFICANT,
-    max_p95_latency=2,
-    max_cost=5,
-)
+THRESHOLDS = read_thresholds("category:tone=60, tag:slow=50, suite:b=90, test:a0=100, logic:L1=5")
+COMPARED = {"max_drop": DROP, "max_drops": DROPS, "regression": Regression.SIGNIFICANT}
+POLICY = Policy(min_score=70, thresholds=THRESHOLDS, max_errors=3, max_p95_latency=2, max_cost=5, **COMPARED)
 
 
 def a_test(name, trials=None, *, line=1, **fields):
@@ -94,21 +87,17 @@ def assert_equals_whole(found: Merged, whole: Results, baseline: Results | None)
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
 
+def judged(outcome, **fields):
+    cause = Cause.JUDGE_ERROR if outcome is Outcome.UNDECIDED else None
+    return Finding(criterion="c", kind="judged", reason="r", outcome=outcome, cause=cause, **fields)
+
+
 findings = st.builds(
-    lambda outcome, weight, category, logic: Finding(
-        criterion="c",
-        kind="judged",
-        reason="r",
-        outcome=outcome,
-        cause=Cause.JUDGE_ERROR if outcome is Outcome.UNDECIDED else None,
-        weight=weight,
-        category=category,
-        aui_logic=logic,
-    ),
+    judged,
     st.sampled_from([Outcome.PASSED, Outcome.PASSED, Outcome.FAILED, Outcome.UNDECIDED]),
-    st.sampled_from([0.0, 0.1, 1.0, 3.0]),
-    st.sampled_from([None, "tone", "safety"]),
-    st.sampled_from([(), ("L1",), ("L1", "L2")]),
+    weight=st.sampled_from([0.0, 0.1, 1.0, 3.0]),
+    category=st.sampled_from([None, "tone", "safety"]),
+    aui_logic=st.sampled_from([(), ("L1",), ("L1", "L2")]),
 )
 usages = st.builds(
     # Dollars that binary numbers hold exactly, so that they add up to the same in any order.
@@ -118,19 +107,17 @@ usages = st.builds(
     st.integers(1, 100),
 )
 trials = st.builds(
-    lambda status, found, seconds, tokens, used: TrialResult(
-        index=1,
-        status=status,
-        duration_seconds=1,
-        findings=tuple(found),
-        turns=Turns((build.turn(latency_seconds=seconds, input_tokens=tokens),)),
-        usage=tuple(used),
+    TrialResult,
+    index=st.just(1),
+    duration_seconds=st.just(1),
+    status=st.sampled_from([EndState.COMPLETED, EndState.COMPLETED, *EndState]),
+    findings=st.lists(findings, max_size=3).map(tuple),
+    turns=st.builds(
+        lambda seconds, tokens: Turns((build.turn(latency_seconds=seconds, input_tokens=tokens),)),
+        st.sampled_from([0.1, 0.7, 3.0]),
+        st.sampled_from([None, 5]),
     ),
-    st.sampled_from([EndState.COMPLETED, EndState.COMPLETED, *EndState]),
-    st.lists(findings, max_size=3),
-    st.sampled_from([0.1, 0.7, 3.0]),
-    st.sampled_from([None, 5]),
-    st.lists(usages, max_size=2),
+    usage=st.lists(usages, max_size=2).map(tuple),
 )
 
 
@@ -198,7 +185,6 @@ def plan_of(suites) -> Plan:
 
 
 def shards_of(suites, of, baseline=None) -> list[Results]:
-    """The results of each shard, had it been played alone."""
     result = []
     for index in range(1, of + 1):
         part = sharding.take(plan_of(suites), sharding.ShardNumber(index, of), Redactor(), baseline)
@@ -245,28 +231,18 @@ def test_merged_suites_and_tests_keep_file_order_and_folders():
 def test_merged_run_keeps_what_all_shards_share():
     early = build.STARTED_AT.replace(hour=8)
     git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}
-    one = run(
-        suite_of("a"),
-        id="1",
-        started_at=early,
-        config={"provider": "openai", "loops": 3, "test": "x"},
-        git=Git(**git, pull_request=7),
-        environment={"python": "3.13.1", "system": "Linux"},
-        warnings=("w1", "w2"),
-    )
-    other = run(
-        suite_of("b"),
-        id="2",
-        config={"provider": "openai", "loops": 3, "test": "y"},
-        git=Git(**git | {"ref": None}),
-        environment={"python": "3.12.1", "system": "Linux"},
-        warnings=("w2",),
-    )
+    config, environment = {"provider": "openai", "loops": 3}, {"system": "Linux"}
+    own = {"config": config | {"test": "x"}, "environment": environment | {"python": "3.13.1"}}
+    own |= {"git": Git(**git, pull_request=7), "warnings": ("w1", "w2")}
+    one = run(suite_of("a"), id="1", started_at=early, **own)
+    own = {"config": config | {"test": "y"}, "environment": environment | {"python": "3.12.1"}}
+    own |= {"git": Git(**git | {"ref": None}), "warnings": ("w2",)}
+    other = run(suite_of("b"), id="2", **own)
     info = merged(one, other).info
     assert (info.started_at, info.finished_at) == (early, one.run.finished_at)
     assert info.duration_seconds == (one.run.finished_at - early).total_seconds()
-    assert (info.config, info.git) == ({"provider": "openai", "loops": 3}, Git(**git, pull_request=7))
-    assert (info.environment, info.warnings) == ({"system": "Linux"}, ("w1", "w2"))
+    assert (info.config, info.git) == (config, Git(**git, pull_request=7))
+    assert (info.environment, info.warnings) == (environment, ("w1", "w2"))
     assert info.status == "completed"
     assert info.id == merged(other, one).info.id != merged(one).info.id
 
@@ -287,17 +263,13 @@ def test_digests_of_merged_run_equal_those_of_one_run_where_known():
 
 
 def test_vote_agreement_is_computed_over_all_shards():
-    alike, split = (
-        build.finding(
-            kind="judged",
-            criterion=name,
-            votes=[Vote(model="j", outcome=Outcome(outcome), reason="r") for outcome in outcomes],
-        )
-        for name, outcomes in (("a", ["passed", "passed"]), ("b", ["passed", "failed", "passed"]))
-    )
-    voting = {"judge_model": "j", "judge_panel": ("j", "k"), "judge_votes": 3}
-    trials = {name: (build.trial_result(findings=(one,)),) for name, one in (("a", alike), ("b", split))}
-    one, other = (suite_of(name, a_test("1", trials=some), **voting) for name, some in trials.items())
+    def voted(name, *outcomes):
+        votes = [Vote(model="j", outcome=Outcome(outcome), reason="r") for outcome in outcomes]
+        finding = build.finding(kind="judged", criterion=name, votes=votes)
+        trials = (build.trial_result(findings=(finding,)),)
+        return suite_of(name, a_test("1", trials), judge_model="j", judge_panel=("j", "k"), judge_votes=3)
+
+    one, other = voted("a", "passed", "passed"), voted("b", "passed", "failed", "passed")
     whole, result = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
     assert (result.vote_agreement, result.vote_agreement.whole.share.value) == (whole.vote_agreement, 0.5)
     assert result.run.digests.models == of_models("openai", [([["j", "k"], 3], None, None)] * 2)
@@ -315,14 +287,9 @@ def test_usage_is_summed_and_cost_unknown_if_unknown_to_one_shard():
     one = using(judge, agent, tokens=Tokens(input=10, output=4), cost_usd=0.25, prices_as_of="2026-11-01")
     other = using(judge, user, tokens=Tokens(input=11, output=4), cost_usd=0.75, prices_as_of="2026-10-01")
     usage = merged(run(suite_of("a"), usage=one, id="1"), run(suite_of("b"), usage=other, id="2")).card.usage
-    assert usage == using(
-        replace(judge, calls=4, input_tokens=20, output_tokens=8, cost_usd=0.5),
-        user,
-        agent,
-        tokens=Tokens(input=21, output=8),
-        cost_usd=1.0,
-        prices_as_of="2026-10-01",
-    )
+    judges = replace(judge, calls=4, input_tokens=20, output_tokens=8, cost_usd=0.5)
+    totals = {"tokens": Tokens(input=21, output=8), "cost_usd": 1.0, "prices_as_of": "2026-10-01"}
+    assert usage == using(judges, user, agent, **totals)
     known = using(RoleUsage(role="judge", model="m", calls=1, cost_usd=0.5), cost_usd=0.5)
     unknown = using(RoleUsage(role="judge", model="new", calls=1), unpriced=("new",))
     free, a, b = Usage(), suite_of("a"), suite_of("b")
@@ -422,7 +389,7 @@ def test_repeated_tests_and_extra_results_are_refused_unless_redacted():
     assert result.card.counts.tests == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("here", "expected", "reason"),
     [
         (2, 3, "1 of 3 shards is missing: rerun its job"),
@@ -434,22 +401,18 @@ def test_missing_shard_leaves_no_verdict(here, expected, reason):
     results = concluded(*shards, expected=expected, policy=Policy())
     assert (results.gate.reasons, results.gate.passed, results.gate.exit_code) == ((reason,), False, 3)
     assert (results.run.status, results.run.stopped_because, results.odds) == ("stopped", reason, None)
-    (warning,) = results.run.warnings
-    assert warning == "All numbers cover only the shards that are here."
+    assert results.run.warnings == ("All numbers cover only the shards that are here.",)
     whole = concluded(*shards, expected=here, policy=Policy())
     assert (whole.gate.exit_code, whole.run.warnings) == (0, ())
 
 
-@pytest.mark.parametrize("status", ["stopped", "interrupted", "skipped"])
+@each_row("status", ["stopped", "interrupted", "skipped"])
 def test_incomplete_shard_leaves_no_verdict(status):
     broken = run(suite_of("b"), id="2", status=status, stopped_because="the key was refused")
     results = concluded(run(suite_of("a"), id="1"), broken, expected=3, policy=Policy())
-    assert results.gate.exit_code == 3
-    reasons = (
-        "1 of 3 shards is missing: rerun its job",
-        f"the run of shard1 was {status}: the key was refused",
-    )
-    assert results.gate.reasons == reasons
+    missing = "1 of 3 shards is missing: rerun its job"
+    reasons = (missing, f"the run of shard1 was {status}: the key was refused")
+    assert (results.gate.exit_code, results.gate.reasons) == (3, reasons)
     assert results.run.status == ("interrupted" if status == "interrupted" else "stopped")
 
 
@@ -489,3 +452,84 @@ def test_gate_decides_on_merged_run_and_compares_no_shard():
     assert set(fields) == {"max-drop", "max-drop suite:a", "regression"}
     assert set(fields.values()) == {"of shards the comparison is made by merge"}
     assert results.gate.passed
+
+
+def shard(index, of=3, *, tests=None, names=None, file="evals/refunds.json", **fields) -> Results:
+    """A shard with one test, or those that are named, of a suite."""
+    names = names or [f"test {index}"]
+    suite = build.suite_result("Refunds", *map(build.test_result, names), file=file)
+    fields = {"suites": ("evals/refunds.json",)} | fields
+    part = build.shard(index, of, tests=tests or (index,), **fields)
+    return build.results(suite, run=build.run_info(id=f"run {index}", shard=part))
+
+
+def test_complete_shards_merge_and_expected_number_must_match():
+    results = concluded(shard(2), shard(3), shard(1), policy=Policy())
+    assert (results.gate.exit_code, results.run.shard, results.run.warnings) == (0, None, ())
+    assert [test.name for test in results.suites[0].tests] == ["test 1", "test 2", "test 3"]
+    assert merged(shard(1), shard(2), shard(3), expected=3).ending.incomplete == ()
+    with pytest.raises(UsageError, match="`shards=4`, but these are shards of 3: omit `shards=`"):
+        merged(shard(1), shard(2), shard(3), expected=4)
+    with pytest.raises(UsageError, match="`shards=2`, but there are 3 results: shard0, shard1, shard2"):
+        merged(shard(1), shard(2), shard(3), expected=2)
+
+
+@each_row(
+    ("present", "of", "reason"),
+    [
+        ((1, 3), 3, "shard 2 of 3 is missing: rerun its job"),
+        ((3,), 3, "shards 1 and 2 of 3 are missing: rerun their jobs"),
+        ((2,), 9, "shards 1, 3, 4, 5, 6 and 3 more of 9 are missing: rerun their jobs"),
+    ],
+)
+def test_missing_shards_are_named_and_leave_no_verdict(present, of, reason):
+    suites = ("evals/refunds.json", "evals/orders.json")
+    results = concluded(*(shard(index, of, suites=suites) for index in present), policy=Policy())
+    assert (results.gate.exit_code, results.gate.reasons) == (3, (reason,))
+    assert results.run.stopped_because == reason
+    notes = ("All numbers cover only the shards that are here.", "No results of evals/orders.json are here.")
+    assert results.run.warnings[:2] == notes
+
+
+def test_interrupted_shard_of_a_plan_leaves_no_verdict():
+    cut = shard(2, 2)
+    results = concluded(
+        shard(1, 2), replace(cut, run=replace(cut.run, status="interrupted")), policy=Policy()
+    )
+    assert (results.gate.exit_code, results.gate.reasons) == (3, ("the run of shard1 was interrupted",))
+
+
+Q = "q" * 64
+ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3")))
+
+
+@each_row(
+    ("shards", "value"),
+    [
+        ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: shard2."),
+        ([shard(1), shard(2, 4)], "the shards are of different numbers: of 3 (shard0); of 4 (shard1)."),
+        ([shard(1), shard(2, plan=Q)], f"the shards are of different plans: {'p' * 12} (shard0); {Q[:12]} ("),
+        (
+            [shard(1), shard(2, split=Q)],
+            f"the shards are split in different ways: {'s' * 12} (shard0); {Q[:3]}",
+        ),
+        ([shard(1), shard(2), shard(1)], "shard 1 of 3 came from shard0 and shard2: name each shard once"),
+        ([shard(1), shard(2, tests=(1,))], "shard0 and shard1 contain the same tests of the plan"),
+        ([shard(1), shard(2, tests=(2, 3))], "shard1: its tests are not those that it names"),
+        ([shard(1), shard(2, names=["x", "y"], tests=(2, 2))], "shard1: its tests are not those"),
+        ([shard(1), shard(4)], "shard1: its tests are not those"),
+        ([shard(1, 2), shard(2, 2, tests=(3,))], "the shards together do not contain all tests of the plan"),
+    ],
+)
+def test_shards_that_do_not_fit_together_are_refused(shards, value):
+    with pytest.raises(UsageError) as refused:
+        merged(*shards)
+    assert str(refused.value).startswith(value)
+    assert "\n" not in str(refused.value)
+
+
+def test_redacted_names_may_be_equal_in_two_shards():
+    result = merged(shard(1, 2, names=["of ***"]), shard(2, 2, names=["of ***"]))
+    assert result.card.counts.tests == 2
+    with pytest.raises(UsageError, match="came from both shard0 and shard1: 'x'"):
+        merged(shard(1, 2, names=["x"]), shard(2, 2, names=["x"]))

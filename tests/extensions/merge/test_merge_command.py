@@ -29,14 +29,9 @@ SLOWEST = "the slowest reply"
 def run_shop(root: Path, name: str, *options: str, broken: tuple[str, ...] = (), code: int = 0) -> None:
     """Plays each test twice."""
     with DemoServer(broken=broken) as server:
-        common = (
-            "--provider=offline",
-            f"--base-url={server.base_url}",
-            "--quiet",
-            "--loops=2",
-            "--parallel=8",
-        )
-        ran = ci_evals("run", *options, *common, f"--output-dir={name}", cwd=root)
+        common = ("--provider=offline", f"--base-url={server.base_url}", "--quiet", "--loops=2")
+        options = (*options, *common, "--parallel=8", f"--output-dir={name}")
+        ran = ci_evals("run", *options, cwd=root)
     assert ran.returncode == code, ran.stdout + ran.stderr
 
 
@@ -58,19 +53,35 @@ def played_runs(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def shards(played_runs, tmp_path) -> Path:
-    """The two suites, each in the folder of its artifact."""
     shutil.copytree(played_runs / "suites", tmp_path / "shards")
     return tmp_path
 
 
+def merge(folder: Path, *args: str, code: int = 0, text: str = "", **env: str):
+    completed = ci_evals("merge", *(args or ("shards",)), cwd=folder, env=env)
+    assert completed.returncode == code, completed.stderr
+    assert text in completed.stdout + completed.stderr
+    return completed
+
+
+def change(shards: Path, **fields: Any) -> None:
+    file = shards / "shards/1-hr/_results.json"
+    results = read(file)
+    results["run"] |= fields.pop("run", {})
+    file.write_text(json.dumps(results | fields))
+
+
 def step_in(folder: Path) -> Step:
-    """A step of a job, for what GitHub's runner hands it."""
     (folder / "step").mkdir()
     return Step(folder / "step")
 
 
 def read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())
+
+
+def tests_of(results: dict[str, Any]) -> list[dict[str, Any]]:
+    return [test for suite in results["suites"] for test in suite["tests"]]
 
 
 def comparable(value: Any) -> Any:
@@ -88,9 +99,7 @@ def comparable(value: Any) -> Any:
 
 @pytest.mark.parametrize(("split", "shards"), [("suites", 2), ("shards", 3)])
 def test_merged_results_equal_those_of_the_undivided_run(played_runs, tmp_path, split, shards):
-    options = (f"--shards={shards}", *GATE, f"--output-dir={tmp_path}")
-    completed = ci_evals("merge", split, *options, cwd=played_runs)
-    assert completed.returncode == 1, completed.stderr
+    merge(played_runs, split, f"--shards={shards}", *GATE, f"--output-dir={tmp_path}", code=1)
     whole, merged = read(played_runs / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
     # Results do not tell all that these are made of, and no comparison looks at them.
@@ -107,14 +116,11 @@ def test_shards_are_balanced_and_leave_comparison_to_merge(played_runs):
     assert [shard["run"]["shard"]["index"] for shard in shards] == [1, 2, 3]
     whole = read(played_runs / "whole/_results.json")
     assert sum(shard["counts"]["tests"] for shard in shards) == whole["counts"]["tests"]
-    suites = read(played_runs / "before/_results.json")["suites"]
     before = {
         test["name"]: sum(trial["durationSeconds"] for trial in test["trials"])
-        for suite in suites
-        for test in suite["tests"]
+        for test in tests_of(read(played_runs / "before/_results.json"))
     }
-    tests = [[test["name"] for suite in shard["suites"] for test in suite["tests"]] for shard in shards]
-    seconds = [sum(map(before.__getitem__, names)) for names in tests]
+    seconds = [sum(before[test["name"]] for test in tests_of(shard)) for shard in shards]
     assert max(seconds) - min(seconds) <= max(before.values())
     for index, shard in enumerate(shards, 1):
         assert shard["comparison"] is None
@@ -126,15 +132,14 @@ def test_shards_are_balanced_and_leave_comparison_to_merge(played_runs):
 @pytest.mark.end_to_end
 def test_merge_writes_every_report_and_step_output(shards):
     step = step_in(shards)
-    completed = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
-    assert completed.returncode == 1, completed.stderr  # critical tests fail
+    # Critical tests fail.
+    completed = merge(shards, "shards", "--min-score=0", code=1, **step.variables(step.folder, {}))
     written = read_files(shards / "results")
     assert {"_results.json", "summary.md", "junit.xml"} <= set(written)
     for folder in ("HR-assistant", "Retail-assistant"):
         assert any(name.startswith(f"{folder}/") and name.endswith("/_summary.md") for name in written)
     for text in (completed.stdout, step.summary, written["summary.md"].decode()):
-        assert "HR assistant" in text
-        assert "Retail assistant" in text
+        assert ("HR assistant" in text, "Retail assistant" in text) == (True, True)
     outputs = [step.outputs[name] for name in ("result", "passed", "tests")]
     assert outputs == ["failed", "false", "24"]
     assert step.outputs["results-path"].endswith("results/_results.json")
@@ -142,13 +147,12 @@ def test_merge_writes_every_report_and_step_output(shards):
 
 def test_missing_shard_leaves_no_verdict_in_any_command(shards):
     options = ("--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml")
-    completed = ci_evals("merge", "shards", *options, cwd=shards)
-    assert completed.returncode == 3, completed.stderr
+    reason = "1 of 3 shards is missing: rerun its job"
+    completed = merge(shards, "shards", *options, code=3)
     gate = read_results(shards)["gate"]
-    assert gate["reasons"] == ["1 of 3 shards is missing: rerun its job"]
-    assert (gate["passed"], gate["exitCode"]) == (False, 3)
-    assert "1 of 3 shards is missing" in completed.stdout
-    assert "1 of 3 shards is missing" in (shards / "results/summary.md").read_text()
+    assert (gate["reasons"], gate["passed"], gate["exitCode"]) == ([reason], False, 3)
+    for text in (completed.stdout, (shards / "results/summary.md").read_text()):
+        assert "1 of 3 shards is missing" in text
     # Nor has it a verdict wherever its results are used.
     compared = ci_evals("compare", "results", "results", "--max-drop=5", cwd=shards)
     assert (compared.returncode, "1 of 3 shards is missing" in compared.stdout) == (3, True)
@@ -158,25 +162,23 @@ def test_missing_shard_leaves_no_verdict_in_any_command(shards):
 
 
 def test_extra_or_overlapping_results_are_refused(shards):
-    completed = ci_evals("merge", "shards", "--shards=1", cwd=shards)
-    assert completed.returncode == 2
-    assert "--shards=1, but there are 2 results" in completed.stderr
+    merge(shards, "shards", "--shards=1", code=2, text="--shards=1, but there are 2 results")
     assert not (shards / "results").exists()
     shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")
-    completed = ci_evals("merge", "shards", cwd=shards)
-    assert completed.returncode == 2
-    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in completed.stderr
+    completed = merge(shards, code=2, text="shards/1-hr/_results.json and shards/3-again/_results.json")
     assert "'Books vacation that the balance covers'" in completed.stderr
 
 
-def test_shard_cut_short_leaves_no_verdict(shards):
-    file = shards / "shards/1-hr/_results.json"
-    cut = read(file)
-    cut["run"] |= {"status": "stopped", "stoppedBecause": "the agent refused the key"}
-    file.write_text(json.dumps(cut))
-    assert ci_evals("merge", "shards", "--shards=2", "--no-gate", cwd=shards).returncode == 3
-    reason = "the run of shards/1-hr/_results.json was stopped: the agent refused the key"
-    assert read_results(shards)["gate"]["reasons"] == [reason]
+def test_shard_cut_short_or_without_suite_leaves_no_verdict(shards):
+    stopped = {"status": "stopped", "stoppedBecause": "the agent refused the key"}
+    completed = {"status": "completed", "stoppedBecause": None}
+    for changes, reason in (
+        ({"run": stopped}, "the run of shards/1-hr/_results.json was stopped: the agent refused the key"),
+        ({"run": completed, "suites": []}, "the run of shards/1-hr/_results.json holds no suite"),
+    ):
+        change(shards, **changes)
+        merge(shards, "shards", "--shards=2", "--no-gate", code=3)
+        assert read_results(shards)["gate"]["reasons"][0].startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,7 @@ def test_shard_cut_short_leaves_no_verdict(shards):
 def test_results_can_be_named_by_file_folder_or_parent_folder(shards, paths):
     (shards / "shards/0-logs").mkdir()
     (shards / "shards/0-logs/log.txt").write_text("x")
-    completed = ci_evals("merge", *paths, "--shards=2", "--no-gate", cwd=shards)
-    assert completed.returncode == 0, completed.stderr
+    merge(shards, *paths, "--shards=2", "--no-gate")
     assert [suite["name"] for suite in read_results(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
@@ -200,17 +201,14 @@ def test_unreadable_results_are_reported_together(shards):
     (shards / "empty").mkdir()
     (shards / "shards/2-retail/_results.json").write_text("[]")
     step = step_in(shards)
-    arguments = ("nowhere", "empty", "shards")
     env = step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""}
-    completed = ci_evals("merge", *arguments, cwd=shards, env=env)
-    assert completed.returncode == 2
+    completed = merge(shards, "nowhere", "empty", "shards", code=2, **env)
     missing, empty, broken = completed.stderr.splitlines()
     assert "nowhere: no such file or folder" in missing
     assert "no shard has uploaded one" in missing
     assert "empty: contains no _results.json" in empty
     assert "shards/2-retail/_results.json: not a results file" in broken
-    assert not (shards / "results").exists()
-    assert step.outputs["result"] == "invalid"
+    assert ((shards / "results").exists(), step.outputs["result"]) == (False, "invalid")
 
 
 @pytest.mark.parametrize(
@@ -228,44 +226,34 @@ def test_impossible_numbers_in_results_are_refused(shards, nonsense):
         for part, fields in nonsense.items():
             recorded[part] |= fields
         file.write_text(json.dumps(recorded))
-    completed = ci_evals("merge", "shards", "--no-gate", cwd=shards)
-    assert completed.returncode == 2, completed.stderr
-    assert "_results.json" in completed.stderr
+    merge(shards, "shards", "--no-gate", code=2, text="_results.json")
     assert not (shards / "results").exists()
 
 
-def test_shard_without_suite_leaves_no_verdict(shards):
-    file = shards / "shards/1-hr/_results.json"
-    file.write_text(json.dumps(read(file) | {"suites": []}))
-    assert ci_evals("merge", "shards", "--shards=2", cwd=shards).returncode == 3
-    assert "shards/1-hr/_results.json holds no suite" in read_results(shards)["gate"]["reasons"][0]
-
-
 def test_threshold_on_unknown_name_is_refused_with_suggestion(shards):
-    arguments = ("merge", "shards", "--thresholds=category:safty=100")
-    completed = ci_evals(*arguments, cwd=shards)
-    assert completed.returncode == 2
-    assert "did you mean 'safety'?" in completed.stderr
-    file = shards / "shards/1-hr/_results.json"
-    lost = read(file)
+    options = ("shards", "--thresholds=category:safty=100")
+    merge(shards, *options, code=2, text="did you mean 'safety'?")
+    lost = read(shards / "shards/1-hr/_results.json")
     lost["suites"][0]["tests"][0]["trials"][0] |= {"status": "failed", "findings": []}
-    file.write_text(json.dumps(lost))
-    completed = ci_evals(*arguments, "--max-errors=5", cwd=shards)
-    assert completed.returncode == 3
+    change(shards, suites=lost["suites"])
+    merge(shards, *options, "--max-errors=5", code=3)
     assert "did you mean 'safety'?" in read_results(shards)["gate"]["reasons"][0]
 
 
 def test_merge_accepts_path_none_or_auto_as_baseline(shards, played_runs):
-    arguments = ("merge", "shards", "--no-gate")
-    assert ci_evals(*arguments, f"--baseline={played_runs / 'before'}", cwd=shards).returncode == 0
+    options = ("shards", "--no-gate")
+    merge(shards, *options, f"--baseline={played_runs / 'before'}")
     assert read_results(shards)["comparison"]["delta"] < -5
-    assert ci_evals(*arguments, "--baseline=none", cwd=shards).returncode == 0
+    merge(shards, *options, "--baseline=none")
     assert read_results(shards)["comparison"] is None
-    completed = ci_evals(*arguments, "--baseline=nowhere", cwd=shards)
-    assert completed.returncode == 2
-    assert "--baseline: nowhere" in completed.stderr
-    assert ci_evals(*arguments, "--baseline=auto", cwd=shards).returncode == 0
+    merge(shards, *options, "--baseline=nowhere", code=2, text="--baseline: nowhere")
+    merge(shards, *options, "--baseline=auto")
     assert read_results(shards)["run"]["baselineNote"].startswith("no baseline: ")
+
+
+def assert_hidden(secret: str, completed, shards: Path) -> None:
+    assert secret not in completed.stdout + completed.stderr
+    assert not any(secret.encode() in text for text in read_files(shards / "results").values())
 
 
 def test_tokens_and_keys_are_redacted_from_everything(shards):
@@ -273,25 +261,19 @@ def test_tokens_and_keys_are_redacted_from_everything(shards):
         api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)
         known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
         options = ("--no-gate", "--baseline=auto", "--baseline-branch=main")
-        completed = ci_evals("merge", "shards", *options, cwd=shards, env=known)
-    assert completed.returncode == 0, completed.stderr
+        completed = merge(shards, "shards", *options, **known)
     assert "may not" in read_results(shards)["run"]["baselineNote"]
-    assert TOKEN not in completed.stdout + completed.stderr
-    assert not any(TOKEN.encode() in text for text in read_files(shards / "results").values())
+    assert_hidden(TOKEN, completed, shards)
     key = "sk-a-key-of-this-environment"
     file = shards / "shards/1-hr/_results.json"
     file.write_text(file.read_text().replace("Books vacation that the balance covers", f"Books {key}"))
-    completed = ci_evals("merge", "shards", "--no-gate", cwd=shards, env={"OPENAI_API_KEY": key})
-    assert completed.returncode == 0, completed.stderr
-    assert key not in completed.stdout + completed.stderr
-    assert not any(key.encode() in text for text in read_files(shards / "results").values())
+    assert_hidden(key, merge(shards, "shards", "--no-gate", OPENAI_API_KEY=key), shards)
 
 
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_rerun_attempt_causes_warning_in_log_and_results(shards, attempt):
     known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": str(attempt)}
-    completed = ci_evals("merge", "shards", "--no-gate", "--baseline=none", cwd=shards, env=known)
-    assert completed.returncode == 0, completed.stderr
+    completed = merge(shards, "shards", "--no-gate", "--baseline=none", **known)
     message = "this is attempt 2 of the workflow run: merged shards are decided by themselves"
     assert (message in completed.stderr) == (attempt == 2)
     warnings = read_results(shards)["run"]["warnings"]

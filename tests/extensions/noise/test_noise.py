@@ -64,15 +64,17 @@ def test_interval_of_rarely_wrong_judge_covers_its_variance():
     assert fmean(one.low is None or covers(one, truth) for one in estimates) >= 0.92
 
 
-def test_variance_estimates_are_unbiased():
+def test_variance_estimates_are_unbiased_and_intervals_depend_only_on_the_seed():
     outcome = sources_of(simulated_scores(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
     result = {part.source: part.variance.value for part in outcome.parts}
     assert result == pytest.approx(TRUTH, rel=0.15)
     assert outcome.between.value == pytest.approx(BETWEEN, rel=0.1)
     assert sum(part.share.value for part in outcome.parts) == pytest.approx(1)
+    samples = simulated_scores(random.Random(1), tests=6, plays=3)
+    assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
 
 
-@pytest.mark.parametrize("alone", TRUTH)
+@each_row("alone", [*TRUTH])
 def test_single_noise_source_gets_most_of_noise_share(alone):
     off = dict.fromkeys(TRUTH, 0.0) | {alone: 100.0}
     result = sources_of(simulated_scores(random.Random(3), tests=40, plays=4, **off), seed=0)
@@ -100,11 +102,6 @@ def test_noise_share_is_zero_for_negative_variance_and_none_if_constant():
     assert (suggestion.best, suggestion.best_in_general, suggestion.standard_error) == (None, None, 0)
 
 
-def test_intervals_depend_only_on_the_seed():
-    samples = simulated_scores(random.Random(1), tests=6, plays=3)
-    assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
-
-
 def noise_of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> NoiseSources:
     values = {"agent": agent, "user": user, "judge": judge}
     whole = sum(values.values())
@@ -120,7 +117,6 @@ def noise_of(*, agent: float = 0, user: float = 0, judge: float = 0, between: fl
 
 
 def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *, general: bool) -> float:
-    """Of a run's score, written down once more."""
     trial = found.of("agent") + found.of("user") + found.of("judge") / votes
     return (general * found.between.value + trial / loops) / tests
 
@@ -141,44 +137,24 @@ def test_noise_advice_gain_is_variance_reduction_per_cost():
 
 
 DOLLARS, CALLS = TrialCosts(0.05, 0.001, "dollar"), TrialCosts(0.001, 0.05, "call")
+TO_JUDGE = TrialCosts(1, 5, "call")
+TWO_THIRDS = "Two thirds of the noise is the judge's, and two more votes remove"
+ALL = "All of the noise is the agent's, and two more votes would remove nothing. To know how"
+NINETY = "90 % of the noise is the judge's, and one more loop removes 1.6 times as much of it per"
+NEARLY = "Nearly all of the noise is the simulated user's"
 
 
 @each_row(
     ("found", "costs", "best", "why"),
     [
-        (
-            noise_of(agent=50, judge=100, between=10),
-            DOLLARS,
-            "votes",
-            "Two thirds of the noise is the judge's, and two more votes remove",
-        ),
-        (
-            noise_of(agent=100, between=10),
-            DOLLARS,
-            "loops",
-            "All of the noise is the agent's, and two more votes would remove nothing. To know how",
-        ),
-        (
-            noise_of(agent=10, judge=90),
-            CALLS,
-            "loops",
-            "90 % of the noise is the judge's, and one more loop removes 1.6 times as much of it per",
-        ),
-        (noise_of(agent=43, judge=57), TrialCosts(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
-        (
-            noise_of(agent=19.1, judge=80.9),
-            TrialCosts(1, 5, "call"),
-            "loops",
-            "80 % of the noise is the judge's",
-        ),
+        (noise_of(agent=50, judge=100, between=10), DOLLARS, "votes", TWO_THIRDS),
+        (noise_of(agent=100, between=10), DOLLARS, "loops", ALL),
+        (noise_of(agent=10, judge=90), CALLS, "loops", NINETY),
+        (noise_of(agent=43, judge=57), TO_JUDGE, "loops", "57 % of the noise is the judge's"),
+        (noise_of(agent=19.1, judge=80.9), TO_JUDGE, "loops", "80 % of the noise is the judge's"),
         (noise_of(between=100), TrialCosts(1, 1, "call"), "tests", "Trials of one test do not vary"),
         (noise_of(), TrialCosts(1, 1, "call"), None, "Nothing varies"),
-        (
-            noise_of(user=97, judge=3),
-            TrialCosts(5, 0, "call"),
-            "loops",
-            "Nearly all of the noise is the simulated user's",
-        ),
+        (noise_of(user=97, judge=3), TrialCosts(5, 0, "call"), "loops", NEARLY),
     ],
 )
 def test_noise_advice_names_most_efficient_step_with_reason(found, costs, best, why):

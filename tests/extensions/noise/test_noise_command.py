@@ -48,12 +48,9 @@ MODELS = ("--judge-model=judge-1", "--user-model=user-1", "--prices=prices.yaml"
 class FaultyServers:
     """Servers that go wrong with known chances, each call by a draw of its own."""
 
-    agent: float = 0.0
-    """Of a reply that does not help."""
-    user: float = 0.0
-    """Of a message that no agent could help with."""
-    judge: float = 0.0
-    """Of a verdict that is turned round."""
+    agent: float = 0.0  # chance of a reply that does not help
+    user: float = 0.0  # chance of a message that no agent could help with
+    judge: float = 0.0  # chance of a verdict that is turned round
     calls: Counter[str] = field(default_factory=Counter)
 
     def drawn(self, what: str) -> bool:
@@ -70,6 +67,12 @@ class FaultyServers:
             return "Where on earth is it?" if self.drawn("user") else "Where is my order, kindly?"
         helps = "I have helped you." in asked.text
         return fakes.judge_answer("pass" if helps is not self.drawn("judge") else "fail")
+
+
+def refuses(settings, message: str, **options) -> str:
+    with pytest.raises(UsageError, match=message) as refused:
+        measure_noise(replace(settings, **options), RunContext())
+    return str(refused.value)
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +146,8 @@ def test_all_noise_is_attributed_to_agent_if_run_uses_no_model(tmp_path):
     assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": result["tests"]}
     assert all(part["variance"]["high"] == 0 for part in others)
     assert agent["variance"]["low"] > 0
-    assert (result["judge"], result["judgments"], result["best"]) == (None, 0, "loops")
-    assert result["gainsPer"] == "call"
+    values = [result[name] for name in ("judge", "judgments", "best", "gainsPer")]
+    assert values == [None, 0, "loops", "call"]
     assert "There was no judge" in completed.stdout
     assert "with the same user messages, 0 to judge again" in completed.stderr
 
@@ -227,34 +230,32 @@ def settings_here(run, monkeypatch):
 )
 def test_unusable_options_are_refused_before_any_request(run, settings_here, options, message):
     before = read_files(run)
-    with pytest.raises(UsageError, match=message):
-        measure_noise(replace(settings_here, prices=Path("prices.yaml"), **options), RunContext())
+    refuses(settings_here, message, prices=Path("prices.yaml"), **options)
     assert read_files(run) == before
 
 
 def test_estimated_cost_ignores_the_cache_of_the_run(run, settings_here):
-    def refusal():
-        with pytest.raises(UsageError, match="a part of it says nothing") as refused:
-            measure_noise(replace(settings_here, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
-        return str(refused.value)
-
-    error, usage = refusal(), read(run).usage
+    limited = {"prices": Path("prices.yaml"), "max_cost": 0.0001}
+    error, usage = refuses(settings_here, "a part of it says nothing", **limited), read(run).usage
     cached = [
         replace(one, cached=one.calls - 1, cost_usd=one.cost_usd / one.calls) if one.role == "judge" else one
         for one in usage.by_role
     ]
     replace_results(run, usage=replace(usage, by_role=tuple(cached)))
-    assert refusal() == error
+    assert refuses(settings_here, "a part of it says nothing", **limited) == error
 
 
-def test_changed_or_missing_suite_is_refused(run, settings_here):
+def test_changed_missing_or_untrusted_suite_is_refused(run, settings_here, monkeypatch):
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
-    with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' has changed since the run") as refused:
-        measure_noise(settings_here, RunContext())
-    assert "Test 4" not in str(refused.value)
+    message = "the test 'Test 3' of 'Stub' has changed since the run"
+    assert "Test 4" not in refuses(settings_here, message)
+    write_suite(run, *TESTS)
+    with monkeypatch.context() as event:
+        event.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+        text = "a suite may not read the environment in the event pull_request_target"
+        refuses(settings_here, text)
     (run / "suite.json").unlink()
-    with pytest.raises(UsageError, match=r"suite\.json: the run's suite is gone"):
-        measure_noise(settings_here, RunContext())
+    refuses(settings_here, r"suite\.json: the run's suite is gone")
 
 
 def test_results_of_replay_or_without_conversations_are_refused(run, settings_here):
@@ -263,13 +264,10 @@ def test_results_of_replay_or_without_conversations_are_refused(run, settings_he
     data = json.loads(text)
     data["run"]["origin"] = {"how": "replay", "run": "r" * 32, "startedAt": "2026-11-21T09:30:00Z"}
     path.write_text(json.dumps(data))
-    message = "were played from a recording; name the results of the run that held"
-    with pytest.raises(UsageError, match=message):
-        measure_noise(settings_here, RunContext())
+    refuses(settings_here, "were played from a recording; name the results of the run that held")
     path.write_text(text)
     replace_results(run, suites=with_trials(read(run), turns=()))
-    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
-        measure_noise(settings_here, RunContext())
+    refuses(settings_here, "none of its tests has a scored conversation that can be rerun")
 
 
 @pytest.fixture
@@ -316,10 +314,8 @@ async def test_max_cost_ends_study_without_result(run, serving_here):
     study = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
     result = await measure(study, stop=stop)
-    assert "of $5 spent" in stop.reason
-    assert result.noise is None
-    assert 0 < result.plays < 48
-    assert 0 < result.usage.cost_usd < 6
+    assert ("of $5 spent" in stop.reason, result.noise) == (True, None)
+    assert (0 < result.plays < 48, 0 < result.usage.cost_usd < 6) == (True, True)
 
 
 def test_moved_suite_is_read_from_its_new_path(run, settings_here):
@@ -327,10 +323,3 @@ def test_moved_suite_is_read_from_its_new_path(run, settings_here):
     (run / "suite.json").rename(run / "elsewhere/moved.json")
     study = prepare(replace(settings_here, suites=["elsewhere"], tests=3), RunContext())
     assert [one.planned.file for one in study.sample] == ["elsewhere/moved.json"] * 3
-
-
-def test_untrusted_suite_cannot_read_the_environment(run, settings_here, monkeypatch):
-    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
-    message = "a suite may not read the environment in the event pull_request_target"
-    with pytest.raises(UsageError, match=message):
-        measure_noise(settings_here, RunContext())

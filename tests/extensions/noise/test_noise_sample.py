@@ -29,9 +29,7 @@ def run_of(**trials: tuple) -> Results:
     return build.results(build.suite_result("S", *tests, file="s.json"))
 
 
-def sample_plan_of(
-    results: Results, plan: Plan, *judges: str | None, plays: int = 3, user: str | None = "u"
-) -> SamplePlan:
+def sample_plan_of(results: Results, plan: Plan, *judges: str | None, plays=3, user="u") -> SamplePlan:
     result = pick_tests(results, "r.json", 100, 0)
     sample = match_tests(results, result, plan, Redactor())
     models = SuiteModels(judges=tuple(filter(None, judges)), user=user)
@@ -42,7 +40,7 @@ RUN = run_of(a=(trial_of("Hello", "It is broken", "Thanks"),), b=(trial_of("Hell
 PLAN = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | AUTO)
 
 
-def test_recorded_user_messages_become_optional_fixed_turns():
+def test_generated_user_messages_become_optional_fixed_turns_of_a_copy():
     sample_plan = sample_plan_of(RUN, PLAN, "j")
     fresh, fixed = sample_plan.plan.suites
     assert [fresh.suite.name, fixed.suite.name] == ["S", f"S{FIXED_SUFFIX}"]
@@ -57,9 +55,6 @@ def test_recorded_user_messages_become_optional_fixed_turns():
     turns = fixed.suite.turns_of(fixed.tests[0])
     assert [turn.fixed for turn in turns] == [True, False, False]
     assert (list(unsent_lines(turns, 1)), list(unsent_lines(turns, 0))) == ([], [1])
-
-
-def test_only_tests_with_generated_messages_get_fixed_copy():
     fixed = plans.make_plan(plans.TEST_A | AUTO, plans.TEST_B | {"turns": [{"user": "Hello"}], "maxTurns": 1})
     assert sample_plan_of(RUN, fixed, "j").fixed == {(1, 0): 0}
     assert sample_plan_of(RUN, PLAN, None, user=None).fixed == {}

@@ -64,16 +64,12 @@ def test_agreement_is_rounded_down():
     assert "kappa 0.66 " in render([*pairs, rejudged_verdict("passed", "failed")], "by A")
 
 
-def test_previous_and_new_judges_are_named():
+def test_judges_are_named_and_log_commands_and_control_characters_escaped():
     assert judges(["b", "a", "b"], ["c", "c", "c"]) == "by c; before by a, b"
     assert judges(["a"], ["a"]) == "by the same judge: a"
     assert judges([None], ["a"]) == "by a; before by nobody"
-
-
-def test_log_commands_and_control_characters_are_escaped():
-    bad = rejudged_verdict(
-        "passed", "failed", reason="no\n::error::x\x1b[31m ##[add-path]y", test="::warning::t"
-    )
+    attack = "no\n::error::x\x1b[31m ##[add-path]y"
+    bad = rejudged_verdict("passed", "failed", reason=attack, test="::warning::t")
     text = render([bad], "::notice::a")
     for hostile in ("::error::", "::warning::", "::notice::", "##[", "\x1b"):
         assert hostile not in text

@@ -36,7 +36,6 @@ TENANT = "tenant-4711-blue"
 
 
 def judge_saying(verdict: str):
-    """A model that plays the user, and judges so."""
     answer = fakes.judge_answer(verdict, f"I say {verdict}.")
     return lambda asked: answer if asked.wants_json else "Hello"
 
@@ -109,18 +108,14 @@ def test_interrupted_rejudge_writes_partial_results(run):
     assert "could not be given again: the run ended before" in out
 
 
-def test_missing_key_is_usage_error_and_step_output(run):
+def test_missing_key_and_unusable_options_are_refused_before_any_request(run, monkeypatch):
     (run / "step").mkdir()
     step = Step(run / "step")
     env = step.variables(step.folder, {})
     completed = ci_evals("rejudge", "results", "--output-dir=again", cwd=run, env=env)
-    assert completed.returncode == 2
+    assert (completed.returncode, step.outputs["result"]) == (2, "invalid")
     assert "no key for the LLM (openai)" in completed.stderr
     assert not (run / "again").exists()
-    assert step.outputs["result"] == "invalid"
-
-
-def test_unusable_options_are_refused_before_any_request(run, monkeypatch):
     monkeypatch.chdir(run)
     for name in ("LLM_API_KEY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
@@ -141,16 +136,6 @@ def test_unusable_options_are_refused_before_any_request(run, monkeypatch):
     assert read_files(run) == before
 
 
-def test_rejudge_writes_to_subfolder_of_run_by_default(run):
-    before = (run / "results/_results.json").read_text()
-    with world.llm(judge_saying("pass")) as llm:
-        for _ in range(2):
-            done = ci_evals("rejudge", "results", "--provider=openai", cwd=run, env=llm.env)
-            assert done.returncode == 0, done.stderr
-    again = json.loads((run / "results/rejudged/_results.json").read_text())
-    assert (again["run"]["status"], (run / "results/_results.json").read_text()) == ("completed", before)
-
-
 def test_rejudge_of_run_without_judged_criteria_changes_nothing(tmp_path):
     strict = [{"criterion": "No forwarding", "strict": "not_escalated"}]
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hello"}], "evaluations": strict}
@@ -165,27 +150,26 @@ def test_rejudge_of_run_without_judged_criteria_changes_nothing(tmp_path):
     assert read_files(tmp_path) == before
 
 
-def test_killed_rejudge_leaves_unfinished_results(run):
+def test_rejudge_writes_to_subfolder_of_run_and_unfinished_results_if_killed(run):
+    before, again = (run / "results/_results.json").read_text(), run / "results/rejudged"
+    options = ("rejudge", "results", "--provider=openai", "--junit=out.xml")
     with world.llm(judge_saying("pass")) as llm:
-        options = ("rejudge", "results", "--provider=openai", "--output-dir=again", "--junit=out.xml")
-        assert ci_evals(*options, cwd=run, env=llm.env).returncode == 0
-        assert json.loads((run / "again/_results.json").read_text())["run"]["status"] == "completed"
-
-    def hang(_):
-        time.sleep(20)
-
-    with world.llm(hang) as llm:
+        for _ in range(2):
+            done = ci_evals(*options, cwd=run, env=llm.env)
+            assert done.returncode == 0, done.stderr
+    assert json.loads((again / "_results.json").read_text())["run"]["status"] == "completed"
+    with world.llm(lambda _: time.sleep(20)) as llm:
         judging = start(*options, cwd=run, env=llm.env)
         while not llm.asked:
             time.sleep(0.05)
         judging.kill()
         judging.communicate(timeout=300)
-    results = json.loads((run / "again/_results.json").read_text())
-    assert results["run"]["status"] == "unfinished"
-    assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)
-    files = {path.name for path in (run / "again").iterdir() if path.is_file()}
+    results = json.loads((again / "_results.json").read_text())
+    gate = results["gate"]
+    assert (results["run"]["status"], gate["passed"], gate["exitCode"]) == ("unfinished", False, 3)
+    files = {path.name for path in again.iterdir() if path.is_file()}
     assert files == {"_results.json", "ctrf.json", "summary.md"}
     assert 'errors="1"' in (run / "out.xml").read_text()
-    ran = ci_evals("report", "again", cwd=run)
-    assert ran.returncode == 2
-    assert "has not finished" in ran.stderr
+    ran = ci_evals("report", "results/rejudged", cwd=run)
+    assert (ran.returncode, "has not finished" in ran.stderr) == (2, True)
+    assert (run / "results/_results.json").read_text() == before

@@ -9,6 +9,7 @@ import builders as build
 import fakes
 import pytest
 import report_texts
+from each_row import each_row
 
 from ci_evals import run_suite
 from ci_evals.adapters import prices as price_files
@@ -87,7 +88,6 @@ def scripted_user(prompt):
 
 
 async def run_with(what: dict, judge, loops: int = 1, script=agent_reply) -> Results:
-    """A run of a suite, as it stands in its file."""
     user = fakes.ScriptedLLM(scripted_user, "u")
     participants = Participants(fakes.ScriptedAgent(script), user_llm=user, judge_llm=judge)
     options = {"retries": 0, "loops": loops, "policy": Policy(max_errors=99), "judge_check": "off"}
@@ -117,7 +117,7 @@ def tenant(monkeypatch):
     monkeypatch.setenv("TENANT", SECRET)
 
 
-async def test_new_judge_gets_the_prompts_of_the_first_judge():
+async def test_new_judge_gets_the_prompts_of_the_first_judge_also_after_hand_over():
     judge, other = judge_saying("pass"), judge_saying("pass")
     judged = await run_with(MANY, judge)
     await rejudged_by(judged, other)
@@ -127,9 +127,6 @@ async def test_new_judge_gets_the_prompts_of_the_first_judge():
     assert "closing_remark_of_the_user" in repr(judge.prompts)
     assert '"expected": "names ***"' in other.prompts[0].text
     assert SECRET not in repr(other.prompts)
-
-
-async def test_rejudge_keeps_may_escalate_setting_of_test():
     lines = {"turns": [{"user": "hi"}, {"user": "And now?"}], "maxTurns": 2, "mayEscalate": True}
     what = suite({"name": "hands over", "evaluations": [{"criterion": "It is polite"}]} | lines)
     judge, other = judge_saying("pass"), judge_saying("pass")
@@ -191,7 +188,7 @@ async def test_rejudged_results_equal_run_with_the_new_judge():
     assert report_texts.results_json_text(saved(got)) == report_texts.results_json_text(got)
 
 
-async def test_rejudged_run_reports_its_origin():
+async def test_rejudged_run_reports_the_original_run_as_its_origin():
     judged = await run_with(suite({}), judge_saying("pass"))
     todo = rejudge_job(judged, judge_model="other", config={"minScore": 90})
     later = judged.run.started_at + timedelta(days=3)
@@ -206,15 +203,11 @@ async def test_rejudged_run_reports_its_origin():
     assert got.run.git == judged.run.git
     assert got.run.digests.models != judged.run.digests.models
     assert got.run.digests.user_prompt == judged.run.digests.user_prompt
-
-
-@pytest.mark.parametrize("how", ["replay", "rejudge"])
-async def test_rejudge_of_replay_or_rejudge_names_original_run_as_origin(how):
-    judged = await run_with(suite({}), judge_saying("pass"))
-    first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
-    judged = replace(judged, run=replace(judged.run, origin=first))
-    got = (await rejudge(rejudge_job(judged), fakes.Judges(judge_saying("pass")))).results.run.origin
-    assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
+    for how in ("replay", "rejudge"):
+        first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
+        again = rejudge_job(replace(judged, run=replace(judged.run, origin=first)))
+        got = (await rejudge(again, fakes.Judges(judge_saying("pass")))).results.run.origin
+        assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
 
 
 def test_judge_models_come_from_options_then_run_then_provider():
@@ -236,18 +229,13 @@ def who(job: RejudgeJob, suite) -> tuple[tuple[str, ...], int]:
     return models.judges, models.votes
 
 
-async def test_each_verdict_is_reported_before_and_after():
+async def test_each_verdict_is_reported_before_and_after_and_missing_ones_are_given():
     judged = await run_with(suite({"name": "a"}, {"name": "b"}), judge_saying("pass", unless="brief"))
     result = await rejudged_by(judged, judge_saying("pass"))
-    texts = [
-        (one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in result.verdicts
-    ]
+    texts = [(v.test, v.after.criterion, v.before.outcome, v.after.outcome) for v in result.verdicts]
     before = {"It is polite": "passed", "It is brief": "failed"}
     assert texts == [(test, name, before[name], "passed") for test in ("a", "b") for name in before]
     assert result.not_judged == 0
-
-
-async def test_run_without_judge_gets_its_first_verdicts():
     judged = await run_with(suite({}), None)
     assert {finding.cause for finding in findings(judged)} == {Cause.NO_JUDGE}
     got = (await rejudged_by(judged, judge_saying("pass"))).results
@@ -268,7 +256,7 @@ async def test_rejudged_stopped_run_stays_stopped_and_exits_3():
     assert (got.gate.exit_code, got.run.status) == (3, "stopped")
 
 
-async def test_model_family_warning_of_replaced_judge_is_removed():
+async def test_warnings_name_rate_limits_and_no_model_family_of_replaced_judge():
     akin = "judge and agent are from the same model family: gpt-6 judges gpt-5 (GPT); models tend to …"
     judged = await run_with(suite({}), judge_saying("pass"))
     info = replace(judged.run, warnings=(akin, "something else"))
@@ -276,6 +264,9 @@ async def test_model_family_warning_of_replaced_judge_is_removed():
     for model, warnings in (("claude-opus-5-5", ("something else",)), ("gpt-7", (akin, "something else"))):
         got = await rejudged_by(judged, judge_saying("pass"), judge_model=model)
         assert got.results.run.warnings == warnings
+    todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
+    result = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
+    assert result.results.run.warnings == ("limited 37 times",)
 
 
 async def test_rejudge_keeps_simulated_user_cost_and_replaces_judge_cost():
@@ -349,12 +340,6 @@ async def test_refused_key_stops_rejudge():
     assert result.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
-async def test_rate_limit_notes_become_warnings_of_rejudged_run():
-    todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
-    result = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
-    assert result.results.run.warnings == ("limited 37 times",)
-
-
 async def test_ten_unjudged_trials_in_a_row_stop_rejudge():
     judge = fakes.ScriptedLLM([*[LLMError("down")] * 18, *[PASS] * 2, LLMError("down")])
     result = await rejudged_by(await run_with(suite({}), judge_saying("pass"), loops=40), judge)
@@ -391,14 +376,14 @@ async def test_secrets_in_judge_answers_are_redacted():
     assert key not in report_texts.results_json_text(result.results) + repr(result.verdicts)
 
 
-@pytest.mark.parametrize(
+EMPTY_CRITERION = "is not valid in saved results: criterion"
+
+
+@each_row(
     ("spoil", "message"),
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
-        (
-            lambda trial: trial["findings"][0].update(criterion=" "),
-            "is not valid in saved results: criterion",
-        ),
+        (lambda trial: trial["findings"][0].update(criterion=" "), EMPTY_CRITERION),
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )
