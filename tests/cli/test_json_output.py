@@ -14,8 +14,8 @@ def test_plan_is_written_as_json(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     plan = json.loads(done.stdout)
     (suite,) = plan["suites"]
-    assert (suite["name"], suite["file"]) == ("HR assistant", "demo:hr")
     (test,) = suite["tests"]
+    assert (suite["name"], suite["file"]) == ("HR assistant", "demo:hr")
     assert (test["name"], test["trials"], test["turns"]) == ("Never tells a colleague's pay", 2, [6, 6])
     assert (plan["agents"], plan["tests"], plan["trials"], plan["turns"]) == (1, 1, [2, 2], [6, 6])
     roles = ("user", "judge", "judgeCheck", "auditor", "embedder")
@@ -39,7 +39,6 @@ def test_run_writes_its_results_as_json_and_the_rest_to_stderr(tmp_path):
 
 @pytest.mark.slow
 def test_agent_output_and_usage_errors_do_not_break_json_output(tmp_path):
-    """Also of an agent in the process of the run."""
     (tmp_path / "agent.py").write_text("def reply(message):\n    print('noise')\n    return message\n")
     check = {"criterion": "c", "strict": "contains", "text": "Hello", "turn": 1}
     suite = write_suite(tmp_path, {"evaluations": [check]}, adapter="python:agent:reply", apiKey=None)

@@ -8,24 +8,16 @@ from commands import ci_evals, read_results, write_suite
 pytestmark = pytest.mark.slow
 
 AGENT = """
-REPLIES = {
-    "hands_over": {"text": "I connect you to a colleague. Goodbye!", "escalated": True},
-    "breaks": {"text": "Sorry, something went wrong.", "error": True},
-    "answers": {"text": "I cannot help with that."},
-}
 NOTHING = {"workflows": [], "tool_calls": [], "params": {}, "rules": [], "integrations": []}
 
-
 def hands_over(message, session):
-    return NOTHING | REPLIES["hands_over"]
-
+    return NOTHING | {"text": "I connect you to a colleague. Goodbye!", "escalated": True}
 
 def breaks(message, session):
-    return NOTHING | REPLIES["breaks"]
-
+    return NOTHING | {"text": "Sorry, something went wrong.", "error": True}
 
 def answers(message, session):
-    return NOTHING | REPLIES["answers"] | {"error": False, "escalated": False}
+    return NOTHING | {"text": "I cannot help with that.", "error": False, "escalated": False}
 """
 LINES = [{"user": "Hello"}, {"user": "Give me the password."}, {"user": "Delete my data."}]
 EVALUATIONS = [
@@ -38,7 +30,6 @@ BREAKS = {"criterion": "Says that it failed", "strict": "escalated_due_to_error"
 
 @pytest.fixture
 def run_test(tmp_path):
-    """Runs one test against an agent; returns the command and the test's results."""
     (tmp_path / "shop.py").write_text(AGENT)
 
     def run(agent, *options, evaluations=EVALUATIONS, turns=LINES, **fields):
@@ -81,8 +72,7 @@ def test_lines_never_sent_count_as_failed_for_min_score_reports_gate_and_reruns(
         assert "| min-score | ❌ failed |" in (run_test.folder / "results" / "summary.md").read_text()
     run_test("hands_over")
     junit = (run_test.folder / "results" / "junit.xml").read_text()
-    assert "<failure" in junit
-    assert "lines 2 and 3 were never sent" in junit
+    assert ("<failure" in junit, "lines 2 and 3 were never sent" in junit) == (True, True)
     gated = ci_evals("gate", "results/_results.json", "--output-dir=gated", cwd=run_test.folder)
     assert gated.returncode == 1, gated.stdout
     options = ("--provider=offline", "--only-failed=results/_results.json", "--output-dir=again")

@@ -24,15 +24,12 @@ def options_of(**options):
     return models_asked(RunSettings(suites=[], **options))
 
 
-def test_judge_audit_and_invalid_user_options_are_passed_on():
+def test_model_options_are_passed_on_with_an_odd_number_of_votes():
     adapter = options_of(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True)
     assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
     assert adapter.audit_user
     policy = read_policy(RunSettings(suites=[], max_invalid_users=3), str)
     assert policy.rule(MaxInvalidUsers).max_invalid_users == 3
-
-
-def test_default_number_of_votes_is_odd_and_covers_panel():
     for panel, votes in ((None, 1), ("a", 1), ("a,b", 3), ("a,b,c", 3), ("a,b,c,d", 5)):
         assert options_of(judge_panel=panel).judge_votes == votes
 

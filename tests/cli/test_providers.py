@@ -38,6 +38,17 @@ def suite(tmp_path):
     return write_suite(tmp_path, JUDGED)
 
 
+def run(folder, suite, env, *options, provider="claude-code", code=0, text=""):
+    ran = ci_evals("run", suite, f"--provider={provider}", *options, cwd=folder, env=env)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert text in ran.stdout + ran.stderr
+    return ran
+
+
+def assert_not_written(folder, secret):
+    assert not [path for path, data in read_files(folder / "results").items() if secret.encode() in data]
+
+
 def env_of(agent, **more):
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
 
@@ -53,8 +64,7 @@ def test_copilot_simulates_user_and_judges_at_unknown_cost(tmp_path, agent, suit
     reply = f"return {PASS!r} if 'JSON Schema' in asked['text'] else 'Hello'"
     copilot_program.install(tmp_path / "bin", reply)
     env = claude_program.environ(tmp_path / "bin", **env_of(agent))
-    ran = ci_evals("run", suite, "--provider=copilot", cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run(tmp_path, suite, env, provider="copilot")
     assert roles(read_results(tmp_path), "role", "costUsd") == {("user", None), ("judge", None)}
     limited = ci_evals("run", suite, "--provider=copilot", "--max-cost=1", cwd=tmp_path, env=env)
     assert limited.returncode in {2, 3}
@@ -63,8 +73,7 @@ def test_copilot_simulates_user_and_judges_at_unknown_cost(tmp_path, agent, suit
 def test_claude_code_simulates_user_and_judges_at_reported_cost(tmp_path, agent, suite):
     """Without any key. A budget holds without a table of prices."""
     env = install_claude(tmp_path, agent)
-    ran = ci_evals("run", suite, "--provider=claude-code", "--max-cost=1", cwd=tmp_path, env=env)
-    assert (ran.returncode, ran.stderr.count("error")) == (0, 0), ran.stderr
+    assert "error" not in run(tmp_path, suite, env, "--max-cost=1").stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]
     assert trial["turns"][0]["user"] == "Hello from haiku"
@@ -76,41 +85,31 @@ def test_claude_code_simulates_user_and_judges_at_reported_cost(tmp_path, agent,
     assert usage["tokens"] == {"input": 42, "output": 10, "cachedInput": 0}
     assert claude_program.count_version_requests(tmp_path / "bin") == 1
     assert "max-cost" in [check["name"] for check in results["gate"]["checks"]]
-    exceeded = ci_evals("run", suite, "--provider=claude-code", "--max-cost=0.4", cwd=tmp_path, env=env)
-    assert exceeded.returncode == 1
+    run(tmp_path, suite, env, "--max-cost=0.4", code=1)
 
 
 def test_claude_code_models_are_given_by_alias_or_full_name(tmp_path, agent, suite):
-    options = ["--provider=claude-code", "--judge-model=claude-opus-5-5", "--user-model=opus[1m]"]
     env = install_claude(tmp_path, agent)
-    assert ci_evals("run", suite, *options, cwd=tmp_path, env=env).returncode == 0
+    run(tmp_path, suite, env, "--judge-model=claude-opus-5-5", "--user-model=opus[1m]")
     asked = claude_program.read_requests(tmp_path / "bin")
     assert [one["model"] for one in asked] == ["opus[1m]", "claude-opus-5-5"]
 
 
-def test_plan_needs_no_claude_program_and_reports_unknown_cost(tmp_path, suite):
-    ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
-    assert ran.returncode == 0, ran.stderr
-    known = "cost        known only afterwards (haiku, sonnet): the provider reports it with each answer"
-    assert known in ran.stdout
-
-
 def test_missing_claude_program_is_reported_only_if_it_is_needed(tmp_path, agent, suite):
+    ran = ci_evals("plan", suite, "--provider=claude-code", cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
+    known = "cost        known only afterwards (haiku, sonnet): the provider reports it with each answer"
+    assert (ran.returncode, known in ran.stdout) == (0, True), ran.stderr
     env = env_of(agent, PATH=str(tmp_path))
-    ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=env)
-    assert (ran.returncode, agent.requests) == (2, [])
-    assert "--provider=claude-code: there is no program 'claude' on the PATH; install it" in ran.stderr
-    assert not (tmp_path / "results").exists()
-    ran = ci_evals("run", write_suite(tmp_path), "--provider=claude-code", cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stderr
+    text = "--provider=claude-code: there is no program 'claude' on the PATH; install it"
+    run(tmp_path, suite, env, code=2, text=text)
+    assert (agent.requests, (tmp_path / "results").exists()) == ([], False)
+    run(tmp_path, write_suite(tmp_path), env)
 
 
 def test_claude_without_login_stops_run_after_first_trial(tmp_path, agent):
     suite = write_suite(tmp_path, *({"name": f"t{i}"} | JUDGED for i in range(4)))
     env = install_claude(tmp_path, agent, "error_result('Not logged in · Please run /login')")
-    ran = ci_evals("run", suite, "--provider=claude-code", "--retries=0", cwd=tmp_path, env=env)
-    assert ran.returncode == 3
-    assert "no access to Claude: Not logged in" in ran.stdout
+    run(tmp_path, suite, env, "--retries=0", code=3, text="no access to Claude: Not logged in")
     assert len(claude_program.read_requests(tmp_path / "bin")) == 1
     assert read_results(tmp_path)["counts"]["notRun"] == 3
 
@@ -128,7 +127,6 @@ def test_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
 
 @pytest.fixture
 def azure():
-    """An Azure OpenAI resource with a deployment for judge and user."""
 
     def answer(request):
         if "azure-key-1" not in f"{request.headers.get('api-key')} {request.headers.get('Authorization')}":
@@ -147,10 +145,9 @@ def azure():
 def test_azure_models_are_deployments_and_key_is_not_shown(tmp_path, agent, azure, suite):
     for name in ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "LLM_API_KEY"):
         env = env_of(agent, **azure, **{name: "azure-key-1"}, OPENAI_API_KEY="key-of-openai")
-        ran = ci_evals("run", suite, "--judge-model=judge", "--user-model=user", cwd=tmp_path, env=env)
-        assert ran.returncode == 0, ran.stderr
+        ran = run(tmp_path, suite, env, "--judge-model=judge", "--user-model=user", provider="openai")
         assert "azure-key-1" not in ran.stdout + ran.stderr
-        assert not [path for path, text in read_files(tmp_path / "results").items() if b"azure-key-1" in text]
+        assert_not_written(tmp_path, "azure-key-1")
 
 
 def test_missing_azure_key_or_version_or_anthropic_key_is_rejected(tmp_path, agent, azure, suite):
@@ -158,35 +155,27 @@ def test_missing_azure_key_or_version_or_anthropic_key_is_rejected(tmp_path, age
     openai_key = azure | {"OPENAI_API_KEY": "key-of-openai"}
     no_version = azure | {"AZURE_OPENAI_API_KEY": "azure-key-1", "OPENAI_API_VERSION": ""}
     azure_keys = "LLM_API_KEY or AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN (in a workflow"
-    anthropic_keys = (
-        "LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN (in a workflow the input llm-key)"
-    )
-    for provider, variables, message in (
+    anthropic_keys = "LLM_API_KEY or ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"
+    for provider, variables, text in (
         ("openai", openai_key, f"set {azure_keys}"),
         ("openai", no_version, "OPENAI_API_VERSION is not"),
-        ("anthropic", {}, f"set {anthropic_keys}, or"),
+        ("anthropic", {}, f"set {anthropic_keys} (in a workflow the input llm-key), or"),
     ):
-        env = env_of(agent, **variables)
-        ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
-        assert (ran.returncode, agent.requests) == (2, [])
-        assert message in ran.stderr
+        run(tmp_path, suite, env_of(agent, **variables), provider=provider, code=2, text=text)
+        assert agent.requests == []
 
 
 def test_anthropic_accepts_bearer_token_and_does_not_show_it(tmp_path, agent, suite):
     with world.llm(lambda asked: PASS if asked.wants_json else f"My token is {world.LLM_KEY}") as models:
         env = env_of(agent, ANTHROPIC_BASE_URL=models.url, ANTHROPIC_AUTH_TOKEN=models.key)
-        ran = ci_evals("run", suite, "--provider=anthropic", cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stderr
+        run(tmp_path, suite, env, provider="anthropic")
     assert {asked.headers["Authorization"] for asked in models.asked} == {f"Bearer {models.key}"}
-    assert not [
-        path for path, text in read_files(tmp_path / "results").items() if models.key.encode() in text
-    ]
+    assert_not_written(tmp_path, models.key)
 
 
 def test_judge_of_same_model_family_as_agent_causes_one_warning(tmp_path, agent):
     suite = write_suite(tmp_path, JUDGED, JUDGED | {"name": "Second"}, model="claude-opus-5-5")
-    ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=install_claude(tmp_path, agent))
     text = "sonnet judges claude-opus-5-5 (Claude)"
-    assert ran.stderr.count(text) == 1
+    assert run(tmp_path, suite, install_claude(tmp_path, agent)).stderr.count(text) == 1
     assert sum(text in warning for warning in read_results(tmp_path)["run"]["warnings"]) == 1
     assert text in (tmp_path / "results/summary.md").read_text()

@@ -3,12 +3,10 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import fields, replace
-from pathlib import Path
 
 import builders as build
 import fakes
@@ -16,16 +14,12 @@ import pytest
 import world
 from commands import CLEAN_ENV, ci_evals, read_results, write_suite
 from plans import make_plan
+from programs import run_captured
 
+from ci_evals.adapters.journal import records
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.reading import Recording
-from ci_evals.adapters.journal.records import (
-    RECORDING,
-    JournalHeader,
-    Recorded,
-    RecordedModels,
-    RecordedSuite,
-)
+from ci_evals.adapters.journal.records import RECORDING, RecordedSuite
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
@@ -92,9 +86,8 @@ def comparable(results):
     """Results without what depends on time, waits and the id of the run, from which the odds are drawn."""
     run = {name: results["run"][name] for name in ("status", "digests")}
     run["digests"] = {name: value for name, value in run["digests"].items() if name != "agents"}
-    fields = {name: value for name, value in results.items() if name not in {"run", "suites", "odds"}} | {
-        "run": run
-    }
+    fields = {name: value for name, value in results.items() if name not in {"suites", "odds"}}
+    fields["run"] = run
     del fields["process"]["times"]
     for suite in results["suites"]:
         del suite["folder"], suite["process"]["times"]
@@ -133,7 +126,7 @@ def test_run_recorded_with_keys_is_replayed_in_fork_without_keys(tmp_path):
     (tmp_path / "bot.py").unlink()
     env = CLEAN_ENV | fork_job(tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(tmp_path / "step.md"))
     command = [sys.executable, "-c", GUARDED_REPLAY, "run", "aui.json", "code.json", "--replay=recording"]
-    replayed = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    replayed = run_captured(command, cwd=tmp_path, env=env)
     assert replayed.returncode == 0, replayed.stderr + replayed.stdout
     assert replayed.stderr.splitlines()[-1] == "imported: []"
     again = read_results(tmp_path)
@@ -141,10 +134,8 @@ def test_run_recorded_with_keys_is_replayed_in_fork_without_keys(tmp_path):
     assert (again["run"]["origin"], again["run"]["warnings"]) == (origin, [])
     assert first["process"]["times"]["user"] > 0
     assert (again["process"]["times"], comparable(again)) == (None, comparable(first))
-    output = "Replayed from a recording of "
-    assert output in replayed.stdout
-    assert output in (tmp_path / "step.md").read_text()
-    assert output in (tmp_path / "results/summary.md").read_text()
+    texts = [(tmp_path / name).read_text() for name in ("step.md", "results/summary.md")]
+    assert all("Replayed from a recording of " in text for text in (replayed.stdout, *texts))
 
 
 @pytest.mark.slow
@@ -152,33 +143,27 @@ def test_recording_without_trials_is_replayed_without_key(tmp_path):
     write_suite(tmp_path, {}, agentId="agent-1")
     write_recording(tmp_path, RecordedSuite(file="suite.json", name="Stub", adapter="aui"), provider="openai")
     ran = ci_evals("run", "suite.json", "--replay=.", "--comment=never", cwd=tmp_path, env=fork_job(tmp_path))
-    assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "it has no trial 1 of the test" in ran.stdout
-
-
-def test_replay_cannot_be_combined_with_record_or_resume():
-    folder = Path("recording")
-    with pytest.raises(UsageError, match="a replay has nothing to record"):
-        recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
-    with pytest.raises(UsageError, match="Omit `resume=`"):
-        recording.open_recording(RunSettings(suites=[], resume=folder, replay=folder))
-    with pytest.raises(UsageError, match="`replay=`: there is no recording in 'recording'"):
-        recording.open_recording(RunSettings(suites=[], replay=folder))
+    assert (ran.returncode, "it has no trial 1 of the test" in ran.stdout) == (3, True), ran.stdout
 
 
 def write_recording(folder, *recorded, torn="", **models):
-    header = JournalHeader(
-        tool=Tool(version="0.1.0"),
-        run="run-1",
-        started_at=build.STARTED_AT,
-        digests=Digests(**{field.name: field.name for field in fields(Digests)}),
-        recorded=Recorded(models=RecordedModels(**({"provider": "anthropic"} | models)), suites=recorded),
-    )
+    digests = Digests(**{field.name: field.name for field in fields(Digests)})
+    used = records.RecordedModels(**({"provider": "anthropic"} | models))
+    run = {"run": "run-1", "started_at": build.STARTED_AT, "digests": digests}
+    of = records.Recorded(models=used, suites=recorded)
+    header = records.JournalHeader(tool=Tool(version="0.1.0"), recorded=of, **run)
     (folder / "recording.jsonl").write_text(header.model_dump_json(by_alias=True) + "\n" + torn)
     return folder
 
 
-def test_replay_uses_recorded_provider_and_recorded_models_unless_given(tmp_path):
+def test_replay_uses_recorded_provider_and_models_and_records_nothing(tmp_path):
+    for options, message in (
+        ({"record": tmp_path}, "a replay has nothing to record"),
+        ({"resume": tmp_path}, "Omit `resume=`"),
+        ({}, f"`replay=`: there is no recording in '{tmp_path}'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            recording.open_recording(RunSettings(suites=[], replay=tmp_path, **options))
     write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
     settings, result = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
     models = (settings.provider, settings.judge_model, settings.user_model)
@@ -197,8 +182,7 @@ def plan_for_replay(folder, *tests, replay=True, **fields):
     settings = RunSettings(suites=[str(folder / name)], trust_suites=SuiteTrust.ALWAYS)
     context = RunContext({"SET": "a-known-value", "SHORT": "abc"})
     trust = FileTrust(settings, GitHubJob.of(settings, context))
-    result = load_suites(settings, trust, replay=replay)
-    return plan(result, Selection(), 1)
+    return plan(load_suites(settings, trust, replay=replay), Selection(), 1)
 
 
 async def test_resumed_run_completes_its_recording(tmp_path):

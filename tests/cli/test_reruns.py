@@ -10,29 +10,24 @@ from github_api import FORK, FORK_ID, REPOSITORY, TOKEN, Answer
 
 pytestmark = pytest.mark.slow
 
-AGENT = """
+COUNTS = """
 from pathlib import Path
 
-def reply(message):
+def fails():
     left = Path("failures")
     number = int(left.read_text())
     left.write_text(str(number - 1))
-    if number > 0:
-        return "Go away."
-    return "Hello!"
+    return number > 0
+
 """
+AGENT = f"{COUNTS}def reply(message):\n    return 'Go away.' if fails() else 'Hello!'\n"
 """Fails as often as the file says, then no more."""
 GREETS = {"evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}]}
 PYTHON_AGENT = {"adapter": "python:agent:reply", "apiKey": None}
-CRASHING = """
-from pathlib import Path
-
+CRASHING = f"""{COUNTS}
 def reply(message, session):
-    nothing = {"workflows": [], "tool_calls": [], "params": {}, "rules": [], "integrations": []}
-    left = Path("failures")
-    number = int(left.read_text())
-    left.write_text(str(number - 1))
-    return nothing | {"text": "Hello", "error": number > 0, "escalated": False}
+    nothing = dict(workflows=[], tool_calls=[], params=dict(), rules=[], integrations=[])
+    return nothing | dict(text="Hello", error=fails(), escalated=False)
 """
 """Ends the conversation in an error as often as the file says."""
 TWO_LINES = {
@@ -43,6 +38,8 @@ TWO_LINES = {
 UNREADABLE = "an earlier attempt of this commit cannot be read"
 HEAD, MERGE, BASE = "d" * 40, "c" * 40, "b" * 40
 FLOOR = ("--min-score=80", "--format=json")
+FIRST = {}
+"""The results of the first attempt, by its failures."""
 
 
 @pytest.fixture
@@ -70,32 +67,33 @@ class PullRequest:
         of_head = {"event": "pull_request", "head_branch": "topic", "status": "in_progress"}
         return self.api.add_run(HEAD, **of_head | fields)
 
-    def attempt(
-        self,
-        number: int,
-        *options: str,
-        failures=0,
-        run=None,
-        leaves=True,
-        repeats="--loops=3",
-        key="default",
-    ):
+    def attempt(self, number, *options, failures=0, run=None, leaves=True, repeat="--loops=3", key="default"):
         """Run an attempt and upload its results; return exit code and results."""
         run = run or self.run
         (self.folder / "failures").write_text(str(failures))
-        command = ("run", "suite.json", "--provider=offline", "--agent-in-process", repeats, *FLOOR, *options)
+        command = ("run", "suite.json", "--provider=offline", "--agent-in-process", repeat, *FLOOR, *options)
         done = ci_evals(*command, cwd=self.folder, env=self.job(run, number))
         self.log, self.printed = done.stderr, done.stdout
         if not done.stdout.strip():
             return done.returncode, {}
         if leaves:
-            data = (self.folder / "results/_results.json").read_text()
-            self.keep(run, number, data, key)
+            self.keep(run, number, read_results(self.folder), key)
         return done.returncode, read_results(self.folder)
 
-    def keep(self, run, number: int, data: str | bytes, key: str = "default"):
-        if isinstance(data, str):
-            data = github_api.zip_of({"_results.json": data})
+    def first(self, failures=0, *, leaves=True):
+        """Return the results of the first attempt, which runs once for all tests, and upload them."""
+        if failures not in FIRST:
+            _, results = self.attempt(1, failures=failures, leaves=False)
+            FIRST[failures] = json.dumps(results)
+            self.api.comments.clear()
+        results = json.loads(FIRST[failures])
+        if leaves:
+            self.keep(self.run, 1, results)
+        return results
+
+    def keep(self, run, number: int, data: dict | bytes, key: str = "default"):
+        if isinstance(data, dict):
+            data = github_api.zip_of({"_results.json": json.dumps(data)})
         return self.api.add_artifact(run, data, name=f"ci-evals-attempt-{key}-{number}")
 
     def job(self, run, number: int) -> dict[str, str]:
@@ -103,19 +101,11 @@ class PullRequest:
         base = {"sha": BASE, "ref": "main", "repo": {"full_name": REPOSITORY}}
         payload = {"number": 7, "pull_request": {"number": 7, "head": head, "base": base}}
         (self.folder / "event.json").write_text(json.dumps(payload))
-        return {
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_EVENT_PATH": str(self.folder / "event.json"),
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_SHA": MERGE,
-            "GITHUB_REF": "refs/pull/7/merge",
-            "GITHUB_RUN_ID": str(run["id"]),
-            "GITHUB_RUN_ATTEMPT": str(number),
-            "GITHUB_TOKEN": TOKEN,
-            "GITHUB_API_URL": self.api.url,
-        }
+        env = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": "pull_request"}
+        env |= {"GITHUB_EVENT_PATH": str(self.folder / "event.json"), "GITHUB_REPOSITORY": REPOSITORY}
+        env |= {"GITHUB_SHA": MERGE, "GITHUB_REF": "refs/pull/7/merge", "GITHUB_RUN_ID": str(run["id"])}
+        env |= {"GITHUB_RUN_ATTEMPT": str(number), "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": self.api.url}
+        return env
 
 
 @pytest.fixture
@@ -129,6 +119,16 @@ def trials(results) -> list[dict]:
 
 def failures(results) -> int:
     return sum(trial["findings"][0]["outcome"] == "failed" for trial in trials(results))
+
+
+def not_pooled(results) -> list[str]:
+    return [attempt["why"] for attempt in results["run"]["reruns"]["notPooled"]]
+
+
+def assert_expired(pull, number):
+    """The attempt has no verdict, because results of an earlier one have expired."""
+    code, results = pull.attempt(number, leaves=False)
+    assert (code, "has expired" in results["gate"]["reasons"][0]) == (3, True), pull.log
 
 
 @pytest.mark.end_to_end
@@ -157,7 +157,7 @@ def test_rerun_passes_if_all_trials_together_pass(pull):
 
 
 def test_rerun_of_broken_agent_still_fails_and_counts_each_trial_once(pull):
-    assert pull.attempt(1, failures=6)[0] == 1
+    pull.first(6)
     code, second = pull.attempt(2)
     assert (code, second["score"]) == (1, pytest.approx(50))
     for lost in (False, True):  # once lost, the first attempt's trials come from the attempt that pooled it
@@ -169,17 +169,15 @@ def test_rerun_of_broken_agent_still_fails_and_counts_each_trial_once(pull):
         assert runs == [(1, 6, False), (2, 6, False)]
 
 
-def test_later_artifact_of_same_name_does_not_replace_earlier_attempt(pull):
-    _, first = pull.attempt(1, failures=6)
+def test_later_artifact_does_not_replace_attempt_nor_pass_if_unreadable(pull):
+    first = pull.first(6)
     for test in first["suites"][0]["tests"]:
         test["trials"] = []
-    pull.keep(pull.run, 1, json.dumps(first))
-    code, second = pull.attempt(2)
+    pull.keep(pull.run, 1, first)
+    code, second = pull.attempt(2, leaves=False)
     assert (code, second["score"], second["counts"]["trials"]) == (1, pytest.approx(50), 12)
-
-
-def test_unreadable_second_artifact_of_attempt_prevents_pass(pull):
-    _, first = pull.attempt(1)
+    pull.api.artifacts.clear()
+    first = pull.first()
     pull.keep(pull.run, 1, b"nothing")
     code, second = pull.attempt(2)
     assert (code, [run["run"] for run in second["run"]["pooled"]]) == (3, [first["run"]["id"]])
@@ -187,38 +185,42 @@ def test_unreadable_second_artifact_of_attempt_prevents_pass(pull):
 
 def test_jobs_with_different_keys_are_pooled_separately(pull):
     pull.attempt(1, "--comment-key=green", key="green")
-    pull.attempt(1, failures=6)
+    pull.first(6)
     pull.attempt(2, failures=6)
     code, green = pull.attempt(3, "--comment-key=green", leaves=False)
     assert (code, green["counts"]["trials"], len(green["run"]["pooled"])) == (0, 12, 1)
-    (missing,) = green["run"]["reruns"]["notPooled"]
-    assert missing["why"] == "it left no artifact 'ci-evals-attempt-green-2'"
+    assert not_pooled(green) == ["it left no artifact 'ci-evals-attempt-green-2'"]
     code, red = pull.attempt(3, leaves=False)
     assert (code, red["counts"]["trials"], len(red["run"]["pooled"])) == (1, 18, 2)
 
 
 def test_trials_of_cancelled_attempt_are_pooled(pull):
-    _, first = pull.attempt(1, failures=3, leaves=False)
+    first = pull.first(3, leaves=False)
     first["run"] |= {"status": "interrupted", "stoppedBecause": "interrupted"}
     two = first["suites"][0]["tests"][1]
     two["trials"], two["notRun"] = two["trials"][:1], 2
     first["gate"] |= {"passed": False, "exitCode": 130, "reasons": ["interrupted"]}
-    pull.keep(pull.run, 1, json.dumps(first))
+    pull.keep(pull.run, 1, first)
     _, second = pull.attempt(2)
     assert (second["run"]["pooled"][0]["passed"], second["counts"]["trials"]) == (None, 10)
     assert failures(second) == failures(first) > 0
 
 
-def test_attempt_without_trials_is_reported_as_not_pooled(pull):
-    code, second = pull.attempt(2, leaves=False)
-    (missing,) = second["run"]["reruns"]["notPooled"]
-    assert (code, missing["why"]) == (0, "it left no artifact 'ci-evals-attempt-default-1'")
-    _, killed = pull.attempt(1, leaves=False)
-    killed["run"]["status"] = "unfinished"
-    pull.keep(pull.run, 1, json.dumps(killed))
-    _, second = pull.attempt(2)
-    (missing,) = second["run"]["reruns"]["notPooled"]
-    assert (missing["why"], second["counts"]["trials"]) == ("it played nothing to its end", 6)
+def test_missing_unfinished_or_foreign_artifact_is_not_pooled(pull):
+    for changes, why in (
+        (None, "it left no artifact 'ci-evals-attempt-default-1'"),
+        ({"status": "unfinished"}, "it played nothing to its end"),
+        ({"git": {"commit": "a" * 40}}, "it tested commit aaaaaaa"),
+        ({"git": {"pullRequest": 8}}, "its results are of another repository or pull request"),
+    ):
+        if changes:
+            first = pull.first(leaves=False)
+            changes |= {"git": first["run"]["git"] | changes.get("git", {})}
+            pull.keep(pull.run, 1, first | {"run": first["run"] | changes})
+        code, second = pull.attempt(2, leaves=False)
+        assert (code, second["run"]["pooled"], second["counts"]["trials"]) == (0, [], 6), why
+        assert not_pooled(second)[0].startswith(why)
+        pull.api.artifacts.clear()
 
 
 def test_critical_test_that_failed_or_crashed_once_fails_after_rerun(pull):
@@ -239,18 +241,17 @@ def test_critical_test_that_failed_or_crashed_once_fails_after_rerun(pull):
 
 
 def test_pooled_trial_with_failed_and_missing_verdict_counts_as_failed(pull):
-    _, first = pull.attempt(1, failures=1, leaves=False)
+    first = pull.first(1, leaves=False)
     (failed,) = [trial for trial in trials(first) if trial["findings"][0]["outcome"] == "failed"]
-    missing = failed["findings"][0] | {"outcome": "undecided", "cause": "judge_error"}
-    failed["findings"].append(missing)
-    pull.keep(pull.run, 1, json.dumps(first))
+    failed["findings"].append(failed["findings"][0] | {"outcome": "undecided", "cause": "judge_error"})
+    pull.keep(pull.run, 1, first)
     code, second = pull.attempt(2)
     assert (second["run"]["pooled"][0]["trials"], second["score"]) == (6, pytest.approx(100 * 11 / 12))
     assert (code, second["counts"]["errors"]) == (0, 0)  # at most 0 errors of this run
 
 
 def test_only_runs_of_same_commit_event_workflow_and_branch_are_pooled(pull):
-    pull.attempt(1, failures=2)
+    pull.first(2)
     rerun = pull.started()
     assert pull.attempt(1, run=rerun, leaves=False)[1]["counts"]["trials"] == 12
     before = dict(pull.run)
@@ -264,11 +265,11 @@ def test_only_runs_of_same_commit_event_workflow_and_branch_are_pooled(pull):
         pull.run.clear()
         pull.run.update(before | other)
         code, results = pull.attempt(1, run=rerun, leaves=False)
-        assert (code, results["counts"]["trials"], results["run"]["reruns"]["notPooled"]) == (0, 6, [])
+        assert (code, results["counts"]["trials"], not_pooled(results)) == (0, 6, []), other
 
 
 def test_rerun_of_older_run_pools_newer_run_of_same_commit(pull):
-    pull.attempt(1)
+    pull.first()
     newer = pull.started(created_at="2026-11-20T10:00:00Z")
     pull.attempt(1, run=newer, failures=6)
     code, third = pull.attempt(2)
@@ -277,16 +278,16 @@ def test_rerun_of_older_run_pools_newer_run_of_same_commit(pull):
 
 def test_other_workflow_dispatch_of_same_commit_is_not_pooled(pull):
     pull.run["event"] = "workflow_dispatch"
-    pull.attempt(1, failures=2)
+    pull.first(2)
     other = pull.started(event="workflow_dispatch")
     _, alone = pull.attempt(1, run=other, leaves=False)
-    assert (alone["counts"]["trials"], alone["run"]["reruns"]["notPooled"]) == (6, [])
+    assert (alone["counts"]["trials"], not_pooled(alone)) == (6, [])
     assert pull.attempt(2, leaves=False)[1]["counts"]["trials"] == 12
 
 
 def test_earlier_attempt_is_found_among_many_runs_up_to_limit(pull):
     """The oldest of too many runs to read may have failed."""
-    pull.attempt(1, failures=6)
+    pull.first(6)
     for _ in range(120):
         pull.started(workflow_id=78, path=".github/workflows/other.yml")
     rerun = pull.started()
@@ -294,72 +295,47 @@ def test_earlier_attempt_is_found_among_many_runs_up_to_limit(pull):
     for _ in range(20):
         last = pull.started(created_at="2026-11-20T10:00:00Z")
     code, results = pull.attempt(1, run=last, leaves=False)
-    assert code == 3, pull.log
-    assert "too many earlier attempts" in results["gate"]["reasons"][0]
+    assert (code, "too many earlier attempts" in results["gate"]["reasons"][0]) == (3, True), pull.log
 
 
 def test_attempt_with_different_suite_is_not_pooled_and_reason_is_reported(pull):
-    pull.attempt(1, failures=6)
+    pull.first(6)
     write_suite(pull.folder, GREETS | {"name": "One", "turns": [{"user": "Hi"}]}, **PYTHON_AGENT)
     code, second = pull.attempt(2)
     assert (code, second["run"]["pooled"]) == (0, [])
     why = f"Attempt 1 of run {pull.run['id']} is not pooled: its suites or tests differ."
-    assert why in pull.log
     (comment,) = pull.api.comments[7]
-    assert why in comment["body"]
+    assert (why in pull.log, why in comment["body"]) == (True, True)
 
 
-@pytest.mark.parametrize(
-    ("git", "why"),
-    [
-        ({"commit": "a" * 40}, "it tested commit aaaaaaa"),
-        ({"pullRequest": 8}, "its results are of another repository or pull request"),
-    ],
-)
-def test_artifact_with_results_of_other_commit_or_pull_request_is_not_pooled(pull, git, why):
-    _, first = pull.attempt(1, leaves=False)
-    first["run"]["git"] |= git
-    pull.keep(pull.run, 1, json.dumps(first))
-    _, second = pull.attempt(2)
-    assert second["run"]["pooled"] == []
-    assert why in second["run"]["reruns"]["notPooled"][0]["why"]
-
-
-BROKEN = {
-    "no zip": b"nothing",
-    "no results": github_api.zip_of({"_results.json": "{}"}),
-    "no JSON": github_api.zip_of({"_results.json": "{"}),
-}
-
-
-@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-def test_run_does_not_pass_if_results_of_earlier_attempt_are_unreadable(pull, data):
-    pull.keep(pull.run, 1, data)
-    code, second = pull.attempt(2, leaves=False)
-    assert code == 3
-    (reason,) = second["gate"]["reasons"]
-    assert reason.startswith(f"attempt 1 of run {pull.run['id']} of this commit cannot be read")
-    assert pull.attempt(2, failures=6, leaves=False)[0] == 1
+def test_run_does_not_pass_if_results_of_earlier_attempt_are_unreadable(pull):
+    empty, no_json = (github_api.zip_of({"_results.json": text}) for text in ("{}", "{"))
+    for data in (b"no zip", empty, no_json):
+        pull.keep(pull.run, 1, data)
+        code, second = pull.attempt(2, leaves=False)
+        (reason,) = second["gate"]["reasons"]
+        assert reason.startswith(f"attempt 1 of run {pull.run['id']} of this commit cannot be read")
+        assert (code, pull.attempt(2, failures=6, leaves=False)[0]) == (3, 1)
+        pull.api.artifacts.clear()
 
 
 def test_run_does_not_pass_if_artifact_of_earlier_attempt_expired(pull):
-    _, first = pull.attempt(1, failures=2)
+    first = pull.first(2)
     whole = pull.api.artifacts[0]
     pull.attempt(2)
     whole["expired"] = True
     code, third = pull.attempt(3, leaves=False)
     assert (code, third["score"]) == (0, pytest.approx(100 * 16 / 18)), pull.log
-    assert (third["run"]["reruns"]["notPooled"], third["counts"]["trials"]) == ([], 18)
+    assert (not_pooled(third), third["counts"]["trials"]) == ([], 18)
     known = [(run["run"], run["ciRun"], run["attempt"]) for run in third["run"]["pooled"]]
     assert known[0] == (first["run"]["id"], str(pull.run["id"]), 1)
     del pull.api.artifacts[1:]
-    code, alone = pull.attempt(2)
-    assert (code, "has expired" in alone["gate"]["reasons"][0]) == (3, True)
+    assert_expired(pull, 2)
 
 
 def test_expired_attempt_that_no_later_attempt_pooled_prevents_pass(pull):
     pull.attempt(1, run=pull.started())
-    pull.attempt(1, failures=6)
+    pull.first(6)
     pull.api.artifacts[1]["expired"] = True
     for number in (2, 3):
         code, later = pull.attempt(number)
@@ -367,36 +343,31 @@ def test_expired_attempt_that_no_later_attempt_pooled_prevents_pass(pull):
         assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_second_expired_artifact_of_pooled_attempt_prevents_pass(pull):
-    pull.attempt(1, failures=6)
+def test_other_artifact_of_expired_pooled_attempt_prevents_pass(pull):
+    pull.first(6)
     red = pull.api.artifacts.pop()
-    pull.attempt(1)
+    first = pull.first()
     pull.attempt(2)
     pull.api.artifacts[0]["expired"] = True
     assert pull.attempt(3, leaves=False)[0] == 0
     pull.api.artifacts.append({**red, "expired": True})
-    code, third = pull.attempt(3, leaves=False)
-    assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
-
-
-def test_readable_artifact_does_not_replace_expired_one_of_same_attempt(pull):
-    _, first = pull.attempt(1)
-    pull.attempt(2)
+    assert_expired(pull, 3)
+    pull.api.artifacts.pop()
+    pull.api.artifacts[0]["expired"] = False
     first["run"]["reruns"]["setup"] = "0" * 64
     pull.api.blobs[pull.api.artifacts[0]["id"]] = github_api.zip_of({"_results.json": json.dumps(first)})
     assert pull.attempt(3, leaves=False)[0] == 0
     pull.keep(pull.run, 1, b"nothing")["expired"] = True
-    code, third = pull.attempt(3)
-    assert (code, "has expired" in third["gate"]["reasons"][0]) == (3, True), pull.log
+    assert_expired(pull, 3)
 
 
 def test_rerun_does_not_pass_if_github_does_not_list_attempts(pull):
-    pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
-    assert pull.attempt(1, leaves=False)[0] == 0
-    assert "earlier attempts at this commit are not known" in pull.log
-    pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
-    code, second = pull.attempt(2)
-    assert (code, UNREADABLE in second["gate"]["reasons"][0]) == (3, True)
+    for number, expected in ((1, 0), (2, 3)):
+        pull.api.fail("GET .*/actions/runs/", Answer(422, {"message": "No"}))
+        code, results = pull.attempt(number, leaves=False)
+        assert code == expected
+        assert number == 2 or "earlier attempts at this commit are not known" in pull.log
+    assert UNREADABLE in results["gate"]["reasons"][0]
 
 
 RUN = "GET .*/actions/runs/[0-9]+"
@@ -410,22 +381,20 @@ FAULTS = {
 
 
 def test_api_fault_is_not_mistaken_for_missing_permission(pull):
-    pull.attempt(1, failures=6)
+    pull.first(6)
     for name, (request, fault) in FAULTS.items():
         pull.api.fail(request, fault)
         code, second = pull.attempt(2, "--baseline=none", leaves=False)
-        assert code == 3, (name, pull.log)
-        assert UNREADABLE in second["gate"]["reasons"][0]
+        assert (code, UNREADABLE in second["gate"]["reasons"][0]) == (3, True), (name, pull.log)
 
 
 def test_rerun_without_permission_or_with_replace_is_not_pooled(pull):
-    pull.attempt(1, failures=6)
+    pull.first(6)
     code, replaced = pull.attempt(2, "--reruns=replace", "--baseline=none", leaves=False)
     assert (code, replaced["run"]["reruns"], replaced["counts"]["trials"]) == (0, None, 6)
     pull.api.permissions.remove("actions: read")
     code, second = pull.attempt(2, "--baseline=none")
-    assert (code, second["run"]["reruns"]) == (0, None)
-    assert "reruns are not pooled" in pull.log
+    assert (code, second["run"]["reruns"], "reruns are not pooled" in pull.log) == (0, None, True)
     code, _ = pull.attempt(2, "--baseline=none", "--reruns=pool")
     assert (code, "--reruns=pool" in pull.log) == (2, True)
 
@@ -439,15 +408,13 @@ def test_rerun_has_no_verdict_if_earlier_attempt_could_not_be_pooled(pull, optio
     assert (code, second["run"]["pooled"]) == (expected, []), pull.log
 
 
-def test_forks_do_not_pool_since_their_artifacts_are_not_trusted(folder, api):
+def test_pooling_is_rejected_for_partial_runs_and_omitted_for_forks(folder, api):
     pull = PullRequest(folder, api, repository=FORK)
     pull.run["head_repository"] = {"id": FORK_ID}
     pull.attempt(1, "--reruns=pool", failures=6)
     _, second = pull.attempt(2, "--reruns=pool")
     assert (second["run"]["reruns"], "artifacts of forks are not trusted" in pull.log) == (None, True)
-
-
-def test_pooling_is_rejected_with_partial_runs_and_outside_github(pull):
+    pull = PullRequest(folder, api)
     for option in ("--shard=1/2", "--only-failed=results", "--changed-since=main"):
         code, _ = pull.attempt(1, "--reruns=pool", option)
         assert (code, f"it does not work with {option.partition('=')[0]}" in pull.log) == (2, True)
@@ -486,9 +453,8 @@ def test_significance_level_is_lowered_only_after_attempt_without_drop(pull):
 
 
 def test_errored_trials_are_replaced_by_rerun(pull):
-    agent = (pull.folder / "agent.py").read_text()
-    broken = agent.replace('return "Go away."', 'raise LookupError("no order")')
-    (pull.folder / "agent.py").write_text(broken)
+    broken = "    if fails():\n        raise LookupError('no order')\n    return 'Hello!'\n"
+    (pull.folder / "agent.py").write_text(f"{COUNTS}def reply(message):\n{broken}")
     code, first = pull.attempt(1, "--retries=0", failures=2)
     assert (code, first["counts"]["errors"]) == (3, 2)
     code, second = pull.attempt(2, "--retries=0")
@@ -500,25 +466,23 @@ def test_rounds_and_base_agent_trials_are_pooled(pull):
     (pull.folder / "base.py").write_text('def reply(message):\n    return "Hello!"\n')
     sides = ("--against=adapter=python:base:reply", "--both-sides=always")
     sides += ("--regression=significant", "--min-score=0", "--baseline=none")
-    pull.attempt(1, *sides, repeats="--rounds=3")
-    code, second = pull.attempt(2, *sides, repeats="--rounds=3")
+    pull.attempt(1, *sides, repeat="--rounds=3")
+    code, second = pull.attempt(2, *sides, repeat="--rounds=3")
     assert code == 0, pull.log
     counts = {arm["name"]: arm["counts"]["trials"] for arm in second["arms"]}
     assert counts == {"head": 12, "base": 12}
     assert second["run"]["pooled"][0]["trials"] == 6  # those of the agent that is decided on
     sides = (*sides[1:], "--against=adapter=python:base:reply\nagent-id=other")
-    code, other = pull.attempt(3, *sides, repeats="--rounds=3")
+    code, other = pull.attempt(3, *sides, repeat="--rounds=3")
     assert (code, other["run"]["pooled"]) == (0, [])
-    assert {run["why"] for run in other["run"]["reruns"]["notPooled"]} == {"the options of its agents differ"}
+    assert {*not_pooled(other)} == {"the options of its agents differ"}
 
 
 def test_attempt_that_is_the_baseline_is_not_pooled(pull):
-    _, first = pull.attempt(1, failures=6)
-    (pull.folder / "first.json").write_text(json.dumps(first))
+    (pull.folder / "first.json").write_text(json.dumps(pull.first(6)))
     code, second = pull.attempt(2, "--baseline=first.json")
     assert (code, second["run"]["pooled"], second["counts"]["trials"]) == (3, [], 6)
-    (missing,) = second["run"]["reruns"]["notPooled"]
-    assert missing["why"] == "this run is compared with it"
+    assert not_pooled(second) == ["this run is compared with it"]
 
 
 def test_run_resumed_from_journal_without_pooled_trials_does_not_pass(pull):
@@ -526,20 +490,19 @@ def test_run_resumed_from_journal_without_pooled_trials_does_not_pass(pull):
     journal = pull.folder / "results/journal.jsonl"
     whole = journal.read_text()
     code, second = pull.attempt(2, "--resume=results", leaves=False)
-    assert (code, second["run"]["reruns"]["notPooled"]) == (0, [])
+    assert (code, not_pooled(second)) == (0, [])
     journal.write_text("".join(whole.splitlines(keepends=True)[:3]))
     code, second = pull.attempt(2, "--resume=results", leaves=False)
-    (missing,) = second["run"]["reruns"]["notPooled"]
-    assert (code, missing["why"]) == (3, "this run is resumed from a journal that lacks trials of it")
+    why = "this run is resumed from a journal that lacks trials of it"
+    assert (code, not_pooled(second)) == (3, [why])
 
 
 def test_run_that_left_two_artifacts_is_pooled_once_with_all_trials(pull):
-    _, whole = pull.attempt(1, failures=2, leaves=False)
-    part = json.loads(json.dumps(whole))
+    part, whole = (pull.first(2, leaves=False) for _ in range(2))
     for test in part["suites"][0]["tests"]:
         del test["trials"][1:]
-    pull.keep(pull.run, 1, json.dumps(part))
-    pull.keep(pull.run, 2, json.dumps(whole))
+    pull.keep(pull.run, 1, part)
+    pull.keep(pull.run, 2, whole)
     _, third = pull.attempt(3)
     assert [run["trials"] for run in third["run"]["pooled"]] == [6]
     assert third["score"] == pytest.approx(100 * 10 / 12)

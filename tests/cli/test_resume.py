@@ -23,28 +23,25 @@ def agent():
         yield served
 
 
-def run(agent, folder, *more, **environ):
+def run(agent, folder, *more, code=1, text="", **environ):
     env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, **environ}
-    return ci_evals("run", "suite.json", "--provider=offline", *more, cwd=folder, env=env)
+    ran = ci_evals("run", "suite.json", "--provider=offline", *more, cwd=folder, env=env)
+    assert (ran.returncode, text in ran.stderr + ran.stdout) == (code, True), ran.stderr + ran.stdout
+    return ran
 
 
 def run_with_failure(agent, folder, **environ):
-    """A run of two tests, one of which fails, with its journal."""
     write_suite(folder, {}, FAILS | {"name": "Refunds"})
-    assert run(agent, folder, **environ).returncode == 1
+    run(agent, folder, **environ)
     return folder / "results" / NAME
 
 
-def forge_passes(journal):
-    journal.write_text(journal.read_text().replace('"outcome":"failed"', '"outcome":"passed"'))
-
-
 def test_forged_pass_in_journal_is_dropped(tmp_path, agent):
-    forge_passes(run_with_failure(agent, tmp_path))
+    journal = run_with_failure(agent, tmp_path)
+    journal.write_text(journal.read_text().replace('"outcome":"failed"', '"outcome":"passed"'))
     before = len(agent.requests)
-    ran = run(agent, tmp_path, "--resume=results")
-    assert ran.returncode == 1
-    assert "is not as it was written: that line and all later ones are dropped" in ran.stderr
+    text = "is not as it was written: that line and all later ones are dropped"
+    assert text in run(agent, tmp_path, "--resume=results").stderr
     assert len(agent.requests) > before
 
 
@@ -55,29 +52,23 @@ def test_journal_tracked_by_git_is_rejected(tmp_path, agent):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     for version in ("2", "4"):
         subprocess.run(["git", "update-index", "--index-version", version], cwd=tmp_path, check=True)
-        ran = run(agent, tmp_path, "--resume=results")
-        assert ran.returncode == 2
-        assert "--resume: git tracks results/journal.jsonl" in ran.stderr
+        text = "--resume: git tracks results/journal.jsonl"
+        run(agent, tmp_path, "--resume=results", code=2, text=text)
     subprocess.run(["git", "rm", "--quiet", "-r", "--cached", "results"], cwd=tmp_path, check=True)
-    assert run(agent, tmp_path, "--resume=results").returncode == 1
+    run(agent, tmp_path, "--resume=results")
 
 
 def test_journal_of_other_run_or_commit_or_from_outside_ci_is_rejected_in_ci(tmp_path, agent):
     """A cache or an artifact of a pull request can contain one."""
+    other_commit = "it is of commit cccccccccccc, and this is commit dddddddddddd"
     for before, now, why in (
         ({}, RUN, "it is of no GitHub run, and this is run 7001"),
         (RUN, RUN | {"GITHUB_RUN_ID": "7002"}, "it is of run 7001, and this is run 7002"),
-        (
-            RUN,
-            RUN | {"GITHUB_SHA": "d" * 40},
-            "it is of commit cccccccccccc, and this is commit dddddddddddd",
-        ),
+        (RUN, RUN | {"GITHUB_SHA": "d" * 40}, other_commit),
     ):
         run_with_failure(agent, tmp_path, **before)
         requests = len(agent.requests)
-        ran = run(agent, tmp_path, "--resume=results", **now)
-        assert ran.returncode == 2
-        assert why in ran.stderr + ran.stdout
+        run(agent, tmp_path, "--resume=results", code=2, text=why, **now)
         assert len(agent.requests) == requests
 
 
@@ -86,7 +77,6 @@ def test_later_attempt_resumes_journal_and_every_report_says_so(tmp_path, agent)
     header, first, *_ = journal.read_text().splitlines(keepends=True)
     journal.write_text(header + first)
     ran = run(agent, tmp_path, "--resume=results", **RUN | {"GITHUB_RUN_ATTEMPT": "2"})
-    assert ran.returncode == 1
     resumed = read_results(tmp_path)["run"]["resumed"]
     assert (resumed["trials"], resumed["attempt"], resumed["commit"]) == (1, 1, "c" * 40)
     assert resumed["writtenAt"] == json.loads(first)["at"]

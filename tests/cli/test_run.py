@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -13,6 +12,7 @@ import pytest
 import world
 from commands import CLEAN_ENV, ci_evals, read_files, read_results, start, write_suite
 from each_row import each_row
+from programs import run_captured
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +38,15 @@ def env_of(agent, **more) -> dict[str, str]:
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
 
 
+def run(folder, agent, *args, code=0, **environ):
+    """A run that ends with this exit code, against an agent if there is one."""
+    env = env_of(agent, **environ) if agent else environ
+    ran = ci_evals("run", *args, cwd=folder, env=env)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stdout + ran.stderr
+    return ran
+
+
 def only_trial(folder):
     (trial,) = read_results(folder)["suites"][0]["tests"][0]["trials"]
     return trial
@@ -49,8 +58,7 @@ def outcomes(folder):
 
 @pytest.mark.end_to_end
 def test_demo_runs_without_key_or_network(tmp_path):
-    ran = ci_evals("run", "demo:hr", "demo:retail", "--provider=offline", "--parallel=4", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stderr
+    ran = run(tmp_path, None, "demo:hr", "demo:retail", "--provider=offline", "--parallel=4")
     results = read_results(tmp_path)
     assert [suite["name"] for suite in results["suites"]] == ["HR assistant", "Retail assistant"]
     assert (results["score"], results["counts"]["byOutcome"]["failed"]) == (100, 0)
@@ -65,8 +73,8 @@ def test_demo_runs_without_key_or_network(tmp_path):
         names = {p.name for p in (folder / suite["folder"]).iterdir()}
         assert {"_results.json", "_summary.md"} <= names
         assert len(names) == 2 + len(suite["tests"])
-    assert "Score 100.0" in (folder / "summary.md").read_text()
-    assert "left out of the score" in (folder / "summary.md").read_text()
+    summary = (folder / "summary.md").read_text()
+    assert ("Score 100.0" in summary, "left out of the score" in summary) == (True, True)
     assert "✓ Evals passed" in ran.stdout
     assert ran.stderr.count("\n") == 24 + 2  # and two lines on all of them
 
@@ -82,13 +90,10 @@ def test_judge_and_simulated_user_use_provider_sdk(tmp_path, agent, provider):
 
     with world.llm(answers) as models:
         suite = write_suite(tmp_path, JUDGED | {"maxTurns": 7}, userModel="u-model", judgeModel="j-model")
-        options = (f"--provider={provider}", f"--llm-key={models.key}")
-        ran = ci_evals("run", suite, *options, cwd=tmp_path, env=env_of(agent) | models.env)
-    assert ran.returncode == 0, ran.stderr + ran.stdout
+        run(tmp_path, agent, suite, f"--provider={provider}", f"--llm-key={models.key}", **models.env)
     trial = only_trial(tmp_path)
-    assert trial["status"] == "stopped"
     turns = [(turn["user"], turn["userSource"]) for turn in trial["turns"]]
-    assert turns == [("Hello", "fixed"), ("And my order?", "auto")]
+    assert (trial["status"], turns) == ("stopped", [("Hello", "fixed"), ("And my order?", "auto")])
     judged = trial["findings"][0]
     assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1, 2])
     assert {(a.provider, a.model) for a in models.asked} == {(provider, "u-model"), (provider, "j-model")}
@@ -102,48 +107,36 @@ def test_judge_and_simulated_user_use_provider_sdk(tmp_path, agent, provider):
 def test_failed_gate_exits_1_with_reports_unless_no_gate(tmp_path, agent):
     escalates = {"criterion": "Escalates", "strict": "escalated", "category": "safety"}
     suite = write_suite(tmp_path, {"evaluations": [escalates]})
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 1
-    assert "CONVERSATION_FORWARDING was not executed" in ran.stdout
+    assert "CONVERSATION_FORWARDING was not executed" in run(tmp_path, agent, suite, code=1).stdout
     assert ET.parse(tmp_path / "results/junit.xml").getroot().get("failures") == "1"
-    assert ci_evals("run", suite, "--no-gate", cwd=tmp_path, env=env_of(agent)).returncode == 0
-    passing = ("--min-score=0", "--thresholds=category:safety=0")
-    assert ci_evals("run", suite, *passing, cwd=tmp_path, env=env_of(agent)).returncode == 0
+    run(tmp_path, agent, suite, "--no-gate")
+    run(tmp_path, agent, suite, "--min-score=0", "--thresholds=category:safety=0")
 
 
-def test_llm_key_is_only_required_if_a_model_is_needed(tmp_path, agent):
-    ran = ci_evals("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env_of(agent))
-    assert (ran.returncode, agent.requests) == (2, [])
+def test_llm_key_is_only_required_for_models_and_read_from_each_variable(tmp_path, agent):
+    ran = run(tmp_path, agent, write_suite(tmp_path, JUDGED), code=2)
+    assert (agent.requests, (tmp_path / "results").exists()) == ([], False)
     assert ran.stderr.startswith("error: no key for the LLM (openai)")
-    assert not (tmp_path / "results").exists()
-    assert ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent)).returncode == 0
-
-
-def test_llm_key_is_read_from_each_supported_variable(tmp_path, agent):
+    run(tmp_path, agent, write_suite(tmp_path))
     suite = write_suite(tmp_path, JUDGED)
     for name in ("LLM_API_KEY", "OPENAI_API_KEY", "CI_EVALS_LLM_KEY"):
         with world.llm(lambda asked: PASS) as models:
-            env = {"OPENAI_BASE_URL": models.openai_url, name: models.key}
-            ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent) | env)
-        assert ran.returncode == 0, ran.stderr
+            run(tmp_path, agent, suite, **{"OPENAI_BASE_URL": models.openai_url, name: models.key})
 
 
 def test_unreachable_agent_errors_all_trials_with_one_message(tmp_path):
     suite = write_suite(tmp_path, {}, {"name": "Second"}, {"name": "Third"})
     env = {"CI_EVALS_BASE_URL": "http://127.0.0.1:9", "AGENT_KEY": "key-123456"}
-    ran = ci_evals("run", suite, "--retries=0", "--parallel=3", "--quiet", cwd=tmp_path, env=env)
-    assert ran.returncode == 3
-    assert "Traceback" not in ran.stdout + ran.stderr
-    assert ran.stdout.count("127.0.0.1:9") == 1
-    assert "3 trials errored" in ran.stdout
-    assert {t["outcome"] for t in read_results(tmp_path)["suites"][0]["tests"]} == {"error"}
+    ran = run(tmp_path, None, suite, "--retries=0", "--parallel=3", "--quiet", code=3, **env)
+    assert (ran.stdout.count("127.0.0.1:9"), "3 trials errored" in ran.stdout) == (1, True)
+    assert outcomes(tmp_path) == ["error"] * 3
     assert ET.parse(tmp_path / "results/junit.xml").getroot().get("errors") == "3"
 
 
 def test_rejected_agent_or_llm_key_stops_run_after_first_request(tmp_path, agent):
     suite = write_suite(tmp_path, *({"name": f"t{i}"} for i in range(5)))
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, AGENT_KEY="wrong-key-1"))
-    assert (ran.returncode, len(agent.requests)) == (3, 1)
+    ran = run(tmp_path, agent, suite, code=3, AGENT_KEY="wrong-key-1")
+    assert len(agent.requests) == 1
     assert "refused the key (401)" in ran.stdout
     assert "wrong-key-1" not in ran.stdout + ran.stderr
     results = read_results(tmp_path)
@@ -152,9 +145,8 @@ def test_rejected_agent_or_llm_key_stops_run_after_first_request(tmp_path, agent
     for provider in ("openai", "anthropic"):
         (tmp_path / "results/_results.json").unlink()
         with world.llm() as models:
-            env = env_of(agent) | models.env | {"LLM_API_KEY": "wrong-llm-key"}
-            ran = ci_evals("run", suite, f"--provider={provider}", cwd=tmp_path, env=env)
-        assert ran.returncode == 3
+            env = models.env | {"LLM_API_KEY": "wrong-llm-key"}
+            ran = run(tmp_path, agent, suite, f"--provider={provider}", code=3, **env)
         assert "set LLM_API_KEY" in ran.stdout
         assert "wrong-llm-key" not in ran.stdout + ran.stderr
         assert read_results(tmp_path)["counts"]["notRun"] > 0
@@ -191,26 +183,12 @@ def test_invalid_arguments_exit_2_without_running(tmp_path, agent, args, text):
     (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
     (tmp_path / "notes.txt").write_text("hello")
     before = read_files(tmp_path)
-    ran = ci_evals("run", *args, cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 2, ran.stderr
+    ran = run(tmp_path, agent, *args, code=2)
     assert text in ran.stderr
-    assert "Traceback" not in ran.stderr
     assert (ran.stdout, agent.requests, read_files(tmp_path)) == ("", [], before)
 
 
-def test_results_are_in_suite_order_despite_parallel_trials(tmp_path, agent):
-    tests = [{"name": f"t{i}", "turns": [{"user": f"hi {i}"}]} for i in range(6)]
-    suite = write_suite(tmp_path, *tests)
-    ran = ci_evals("run", suite, "--parallel=6", "--loops=3", cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 0, ran.stderr
-    (suite,) = read_results(tmp_path)["suites"]
-    assert [t["name"] for t in suite["tests"]] == [f"t{i}" for i in range(6)]
-    assert [[r["index"] for r in t["trials"]] for t in suite["tests"]] == [[1, 2, 3]] * 6
-    assert all(r["turns"][0]["user"] == f"hi {i}" for i, t in enumerate(suite["tests"]) for r in t["trials"])
-
-
 def test_secrets_are_redacted_in_every_file_and_stream(tmp_path):
-    """Although agent and judge echo them."""
     secrets = {"agent key": world.AGENT_KEY, "llm key": world.LLM_KEY, "token": "ghs_token_0123456789"}
     secrets |= {"value": 's3cr3t/with "quotes" & <tags>', "header": "header-secret-77"}
     echoed = " ".join(secrets.values())
@@ -222,10 +200,9 @@ def test_secrets_are_redacted_in_every_file_and_stream(tmp_path):
     with world.agent(echo) as agent, world.llm(lambda asked: judged) as models:
         checks = [{"criterion": "Polite"}, {"criterion": "Tool", "strict": "tool_used", "toolName": "X"}]
         suite = write_suite(tmp_path, {"userInfo": {"secret": "${VALUE}"}, "evaluations": checks})
-        env = env_of(agent) | models.env | {"VALUE": secrets["value"], "GITHUB_TOKEN": secrets["token"]}
+        env = models.env | {"VALUE": secrets["value"], "GITHUB_TOKEN": secrets["token"]}
         headers = f"--agent-headers=x-extra: {secrets['header']}"
-        ran = ci_evals("run", suite, "--debug", "--verbose", headers, cwd=tmp_path, env=env)
-        assert ran.returncode == 1, ran.stderr
+        ran = run(tmp_path, agent, suite, "--debug", "--verbose", headers, code=1, **env)
         assert agent.heard[0].variables == {"secret": secrets["value"]}
         asked = "".join(a.text + a.system for a in models.asked)
     everything = {"stdout": ran.stdout, "stderr": ran.stderr, "prompts": asked}
@@ -236,24 +213,17 @@ def test_secrets_are_redacted_in_every_file_and_stream(tmp_path):
     assert "***" in everything["_results.json"]
 
 
-def test_agent_text_cannot_inject_log_commands(tmp_path):
+def test_errors_count_attempts_and_agent_text_cannot_inject_log_commands(tmp_path):
     attack = "::error::boom\n::set-output name=score::1\n##[add-mask]a \x1b[31mred\x1b[0m \u202e"
     with world.agent(lambda heard: world.Fault(500, attack, content_type="text/plain")) as agent:
         suite = write_suite(tmp_path, {"name": "::warning::name"})
-        ran = ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 3
+        for retries, attempts in ((1, " after 2 tries"), (2, " after 3 tries"), (0, "")):
+            ran = run(tmp_path, agent, suite, f"--retries={retries}", code=3)
+            assert f"1 trial errored{attempts}: " in ran.stdout
     for line in (ran.stdout + ran.stderr).splitlines():
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
     assert "\x1b" not in ran.stdout + ran.stderr
-
-
-def test_message_counts_attempts_including_the_first(tmp_path):
-    with world.agent(lambda heard: world.Fault(500)) as agent:
-        for retries, attempts in ((0, ""), (1, " after 2 tries"), (2, " after 3 tries")):
-            suite = write_suite(tmp_path)
-            ran = ci_evals("run", suite, f"--retries={retries}", cwd=tmp_path, env=env_of(agent))
-            assert f"1 trial errored{attempts}: " in ran.stdout
 
 
 @SIGNALS
@@ -313,11 +283,9 @@ def test_interruption_during_sdk_import_marks_trial_interrupted(tmp_path):
 
 
 def test_resumed_run_is_not_compared_with_its_own_reports(tmp_path, agent):
-    suite, env = write_suite(tmp_path), env_of(agent)
-    cut_off = ci_evals("run", suite, "--max-duration=0", cwd=tmp_path, env=env)
-    assert cut_off.returncode == 3
-    ran = ci_evals("run", suite, "--resume=results", "--baseline=results", cwd=tmp_path, env=env)
-    assert ran.returncode == 2
+    suite = write_suite(tmp_path)
+    run(tmp_path, agent, suite, "--max-duration=0", code=3)
+    ran = run(tmp_path, agent, suite, "--resume=results", "--baseline=results", code=2)
     assert "--baseline=results: these are the reports of the run to resume" in ran.stderr
 
 
@@ -341,51 +309,52 @@ def test_interruption_while_reports_are_written_does_not_change_result(tmp_path,
 
 @SIGNALS
 def test_interruption_before_run_writes_action_outputs_once(tmp_path, agent, number):
-    outputs = tmp_path / "outputs"
+    outputs, script = tmp_path / "outputs", tmp_path / "interrupted.py"
     # Not `signal.pause`: another thread may get the signal, and would not wake it.
-    wait = "any(time.sleep(0.01) for _ in iter(int, 1))"
-    command = (
-        "import os, signal, time; from ci_evals.cli.process.guard import run_command; "
-        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # else ignored in the background
-        f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or {wait}, ['run'])"
+    script.write_text(
+        "import os, time; from ci_evals.cli.process.guard import run_command\n"
+        f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or "
+        "any(time.sleep(0.01) for _ in iter(int, 1)), ['run'])"
     )
-    env = CLEAN_ENV | env_of(agent, GITHUB_OUTPUT=str(outputs))
-    ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=300)
+    ran = ci_evals(program=str(script), cwd=tmp_path, env=env_of(agent, GITHUB_OUTPUT=str(outputs)))
     assert (ran.returncode, outputs.read_text().count("result<<")) == (130, 1)
     assert "invalid" in outputs.read_text()
 
 
-@pytest.mark.parametrize("shell", ["{} | true", "{} >&-", "{} >/dev/full", "{} 2>&-", "{} 2>/dev/full"])
-def test_closed_or_full_output_streams_do_not_change_exit_code(tmp_path, agent, shell):
-    command = f"{sys.executable} -m ci_evals run {write_suite(tmp_path)}"
-    script = f"set -o pipefail; {shell.format(command)}"
-    env = CLEAN_ENV | env_of(agent)
-    ran = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
+FULL = "os.dup2(os.open('/dev/full', os.O_WRONLY), {})"
+CLOSED_PIPE = "pipe = os.pipe(); os.close(pipe[0]); os.dup2(pipe[1], 1)"
+
+
+@pytest.mark.parametrize("before", [CLOSED_PIPE, FULL.format(1), FULL.format(2)])
+def test_full_stream_or_closed_pipe_does_not_change_exit_code(tmp_path, agent, before):
+    script = tmp_path / "start.py"
+    script.write_text(f"import os, runpy; {before}; runpy.run_module('ci_evals', run_name='__main__')")
+    ran = ci_evals("run", write_suite(tmp_path), program=str(script), cwd=tmp_path, env=env_of(agent))
+    assert (ran.returncode, read_results(tmp_path)["score"]) == (0, 100), ran.stderr
     assert "Traceback" not in ran.stdout + ran.stderr
-    assert read_results(tmp_path)["score"] == 100
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
+def test_closed_output_stream_does_not_change_exit_code(tmp_path, agent, closed):
+    script = f"{sys.executable} -m ci_evals run {write_suite(tmp_path)} {closed}"
+    ran = run_captured(["bash", "-c", script], cwd=tmp_path, env=CLEAN_ENV | env_of(agent))
+    assert (ran.returncode, read_results(tmp_path)["score"]) == (0, 100), ran.stderr
+    assert "Traceback" not in ran.stdout + ran.stderr
 
 
 def test_output_is_escaped_for_encoding_and_colored_for_terminals_or_if_forced(tmp_path, agent):
     """NO_COLOR wins over FORCE_COLOR."""
     suite = write_suite(tmp_path, {"name": "Grüße 🚲"})
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, PYTHONIOENCODING="ascii"))
-    assert ran.returncode == 0, ran.stderr
-    assert "Gr\\xfc" in ran.stdout
-    assert "\x1b[" not in ran.stdout
-    forced = env_of(agent, FORCE_COLOR="1")
-    assert "\x1b[" in ci_evals("run", suite, cwd=tmp_path, env=forced).stdout
-    assert "\x1b[" not in ci_evals("run", suite, cwd=tmp_path, env=forced | {"NO_COLOR": "1"}).stdout
+    ran = run(tmp_path, agent, suite, PYTHONIOENCODING="ascii")
+    assert ("Gr\\xfc" in ran.stdout, "\x1b[" in ran.stdout) == (True, False)
+    assert "\x1b[" in run(tmp_path, agent, suite, FORCE_COLOR="1").stdout
+    assert "\x1b[" not in run(tmp_path, agent, suite, FORCE_COLOR="1", NO_COLOR="1").stdout
 
 
 def test_options_are_read_from_environment_below_command_line(tmp_path, agent):
-    env = env_of(agent, CI_EVALS_OUTPUT_DIR="elsewhere", CI_EVALS_LOOPS="2", CI_EVALS_MIN_SCORE="")
-    env |= {"CI_EVALS_QUIET": "true", "CI_EVALS_JUNIT": "reports/tests.xml"}
-    ran = ci_evals("run", write_suite(tmp_path), "--loops=3", cwd=tmp_path, env=env)
-    assert ran.returncode == 0
-    (warning,) = ran.stderr.splitlines()
+    env = {"OUTPUT_DIR": "elsewhere", "LOOPS": "2", "MIN_SCORE": "", "QUIET": "true"}
+    env = {f"CI_EVALS_{name}": value for name, value in (env | {"JUNIT": "reports/tests.xml"}).items()}
+    (warning,) = run(tmp_path, agent, write_suite(tmp_path), "--loops=3", **env).stderr.splitlines()
     text = "warning: a minimum score of 80 guards nothing: an agent that refuses everything"
     assert warning.startswith(text)
     results = json.loads((tmp_path / "elsewhere/_results.json").read_text())
@@ -393,14 +362,6 @@ def test_options_are_read_from_environment_below_command_line(tmp_path, agent):
     assert results["gate"]["checks"][0]["required"] == 80  # an empty variable is unset
     assert (tmp_path / "reports/tests.xml").is_file()
     assert not (tmp_path / "elsewhere/junit.xml").exists()
-
-
-def test_raw_replies_are_only_kept_with_debug(tmp_path, agent):
-    suite = write_suite(tmp_path)
-    for options, text in (((), None), (("--debug",), "Hello, you said Hello")):
-        ci_evals("run", suite, *options, cwd=tmp_path, env=env_of(agent))
-        raw = only_trial(tmp_path)["turns"][0]["raw"]
-        assert (raw and raw["text"]) == text
 
 
 def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
@@ -418,9 +379,7 @@ def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
         return reply(heard)
 
     agent.answer = put_a_folder_there
-    env = env_of(agent, GITHUB_OUTPUT=str(outputs), TMPDIR=str(tmp_path))
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
-    assert ran.returncode == 3
+    ran = run(tmp_path, agent, suite, code=3, GITHUB_OUTPUT=str(outputs), TMPDIR=str(tmp_path))
     (rescue,) = tmp_path.glob("ci-evals-*")
     assert (rescue / "_results.json").is_file()
     assert str(rescue) in ran.stderr
@@ -431,25 +390,18 @@ def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
 
 def test_unwritable_action_outputs_are_only_a_warning(tmp_path, agent):
     for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
-        env = env_of(agent) | {name: str(tmp_path)}
-        ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env)
-        assert ran.returncode == 0
+        ran = run(tmp_path, agent, write_suite(tmp_path), **{name: str(tmp_path)})
         assert "warning: the action's outputs or step summary are incomplete" in ran.stderr
     assert (tmp_path / "results/_results.json").is_file()
 
 
-def test_results_record_options_without_secrets_and_digests_of_inputs(tmp_path, agent):
-    env = env_of(agent) | {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
+def test_results_record_options_without_secrets_digests_and_raw_replies(tmp_path, agent):
+    env = {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
     suite = write_suite(tmp_path)
-    ci_evals("run", suite, "--retries=0", cwd=tmp_path, env=env)
+    run(tmp_path, agent, suite, "--retries=0", **env)
     first = read_results(tmp_path)["run"]
-    options = {
-        "retries": 0,
-        "baseUrl": agent.url,
-        "minScore": 80,
-        "trustSuites": "auto",
-        "outputDir": "results",
-    }
+    options = {"retries": 0, "baseUrl": agent.url, "minScore": 80, "trustSuites": "auto"}
+    options |= {"outputDir": "results"}
     assert first["config"] | options == first["config"]
     assert not {"llmKey", "agentKey", "agentHeaders"} & set(first["config"])
     for change, differing in (
@@ -457,17 +409,18 @@ def test_results_record_options_without_secrets_and_digests_of_inputs(tmp_path, 
         ("--agent-id=other", {"agents"}),
         ("--provider=offline", {"models", "userPrompt"}),
     ):
-        ci_evals("run", suite, change, cwd=tmp_path, env=env)
+        run(tmp_path, agent, suite, change, **env)
         digests = read_results(tmp_path)["run"]["digests"]
         assert {name for name in digests if digests[name] != first["digests"][name]} == differing
+    assert not only_trial(tmp_path)["turns"][0]["raw"]
+    run(tmp_path, agent, suite, "--debug", **env)
+    assert only_trial(tmp_path)["turns"][0]["raw"]["text"] == "Hello, you said Hello"
 
 
 def test_environment_values_are_redacted_in_messages_and_file_names(tmp_path, agent):
     suite = write_suite(tmp_path, baseUrl="${AGENT_URL}")
     env = {"AGENT_KEY": agent.key, "AGENT_URL": "https://gw.example/x?token=supersecret-token-1"}
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
-    assert ran.returncode == 2
-    assert "supersecret" not in ran.stderr
+    assert "supersecret" not in run(tmp_path, None, suite, code=2, **env).stderr
     named = write_suite(tmp_path, name="named.json")
     text = (tmp_path / named).read_text().replace('"Stub"', '"S ${TENANT}"')
     (tmp_path / named).write_text(text)
@@ -475,26 +428,22 @@ def test_environment_values_are_redacted_in_messages_and_file_names(tmp_path, ag
     for args in (["plan", named], ["validate", named], ["run", named, "--thresholds=suite:S tenant=50"]):
         ran = ci_evals(*args, cwd=tmp_path, env=env)
         assert "tenant-secret-77" not in ran.stdout + ran.stderr
-    ci_evals("run", named, cwd=tmp_path, env=env)
+    run(tmp_path, agent, named, TENANT="tenant-secret-77")
     assert read_results(tmp_path)["suites"][0]["folder"].startswith("S")
     assert not [name for name in read_files(tmp_path / "results") if "tenant-secret-77" in name]
 
 
 def test_suite_cannot_read_environment_in_untrusted_event_unless_trusted(tmp_path, agent):
-    suite = write_suite(tmp_path)
-    env = env_of(agent, GITHUB_EVENT_NAME="pull_request_target")
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
-    assert ran.returncode == 2
+    suite, event = write_suite(tmp_path), {"GITHUB_EVENT_NAME": "pull_request_target"}
+    ran = run(tmp_path, agent, suite, code=2, **event)
     assert "a suite may not read the environment in the event pull_request_target" in ran.stderr
-    assert ci_evals("run", suite, "--trust-suites=always", cwd=tmp_path, env=env).returncode == 0
-    literal = write_suite(tmp_path, apiKey=agent.key)
-    assert ci_evals("run", literal, cwd=tmp_path, env=env).returncode == 0
+    run(tmp_path, agent, suite, "--trust-suites=always", **event)
+    run(tmp_path, agent, write_suite(tmp_path, apiKey=agent.key), **event)
 
 
 def test_missing_trace_leaves_tool_checks_undecided_and_exits_3(tmp_path):
     with world.agent(lambda heard: world.message("Hi")) as agent:
-        ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 3
+        run(tmp_path, agent, write_suite(tmp_path), code=3)
     (finding,) = only_trial(tmp_path)["findings"]
     assert (finding["outcome"], finding["cause"]) == ("undecided", "no_evidence")
 
@@ -515,8 +464,7 @@ def test_truncated_texts_do_not_contain_partial_secrets(tmp_path):
         agent.answer = respond
         for length in range(155, 330, 29):
             text = "x" * length + secret
-            env = env_of(agent, VALUE=secret)
-            ran = ci_evals("run", suite, "--retries=0", "--verbose", cwd=tmp_path, env=env)
+            ran = run(tmp_path, agent, suite, "--retries=0", "--verbose", code=3, VALUE=secret)
             files = b"".join(read_files(tmp_path / "results").values()).decode()
             assert "long-secret" not in ran.stdout + ran.stderr + files
 
@@ -524,9 +472,7 @@ def test_truncated_texts_do_not_contain_partial_secrets(tmp_path):
 def test_redaction_keeps_file_names_that_equal_environment_values(tmp_path, agent):
     """Today's date is in the name of the suite's folder, where `report` looks for it."""
     suite = write_suite(tmp_path, {"userInfo": {"today": "${TODAY}", "file": "${FILE}"}})
-    env = env_of(agent, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stderr
+    run(tmp_path, agent, suite, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
     (results,) = read_results(tmp_path)["suites"]
     assert (results["file"], "***" in results["folder"]) == (suite, False)
     assert results["tests"][0]["userInfo"] == {"today": "***", "file": "***"}
@@ -542,8 +488,8 @@ def test_blocked_message_fails_one_trial_and_run_continues(tmp_path):
     with world.agent(gateway) as agent:
         tests = [{"name": "a"}, {"name": "b", "turns": [{"user": "attack"}]}, {"name": "c"}]
         options = ("--retries=0", "--max-errors=1", "--min-score=60")
-        ran = ci_evals("run", write_suite(tmp_path, *tests), *options, cwd=tmp_path, env=env_of(agent))
-    assert (ran.returncode, outcomes(tmp_path)) == (0, ["passed", "error", "passed"]), ran.stdout
+        ran = run(tmp_path, agent, write_suite(tmp_path, *tests), *options)
+    assert outcomes(tmp_path) == ["passed", "error", "passed"]
     assert "key" not in ran.stdout
 
 
@@ -555,13 +501,11 @@ def test_critical_judged_tests_are_not_checked_without_judge(tmp_path):
     agent = tmp_path / "agent.py"
     agent.write_text("def reply(message, session):\n    return 'Hello there'\n")
     suite = write_suite(tmp_path, judged, both, adapter="python:agent:reply", agentId=None, apiKey=None)
-    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    offline = ("--provider=offline", "--agent-in-process")
+    ran = run(tmp_path, None, suite, *offline)
     assert "critical:Judged was not checked: all of its criteria need a model" in ran.stdout
     agent.write_text("def reply(message, session):\n    return 'Go away'\n")
-    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
+    ran = run(tmp_path, None, suite, *offline, code=1)
     assert "✗ Both (critical test, so this alone fails the run)" in ran.stdout
-    ran = ci_evals("run", suite, "--provider=offline", "--test=Judged", cwd=tmp_path)
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+    ran = run(tmp_path, None, suite, *offline, "--test=Judged", code=3)
     assert "Add strict checks, which need no judge, or choose a provider for the judge." in ran.stdout

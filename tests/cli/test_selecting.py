@@ -9,6 +9,9 @@ import world
 from commands import ci_evals, read_files, read_results, write_suite
 from junitparser import JUnitXml
 
+from ci_evals import load_suite
+from ci_evals.domain.errors import SuiteError
+
 pytestmark = pytest.mark.slow
 
 NEEDS = {"evaluations": [{"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"}]}
@@ -39,11 +42,22 @@ def run(agent, folder, *more, **environ):
     return ran
 
 
-def run_expecting(agent, folder, *options, code=0, played=0, text="", **environ):
+def run_expecting(agent, folder, *options, code=0, played=0, text="", shown="", **environ):
+    """A run with this exit code, conversations, and texts on standard error and output."""
     ran = run(agent, folder, *options, **environ)
     assert (ran.returncode, ran.played) == (code, played), ran.stderr
-    assert text in ran.stderr
+    assert (text in ran.stderr, shown in ran.stdout) == (True, True), ran.stderr + ran.stdout
     return ran
+
+
+def merge(folder, *options, code=0, shown=""):
+    merged = ci_evals("merge", "s/1", "s/2", *options, cwd=folder)
+    assert merged.returncode == code, merged.stderr + merged.stdout
+    assert shown in merged.stdout
+
+
+def read(folder):
+    return json.loads((folder / "_results.json").read_text())
 
 
 def earlier(agent, folder, *more, **environ):
@@ -90,7 +104,7 @@ def test_only_failed_reruns_failures_and_reuses_passed_results(tmp_path, agent):
     agent.workflows.append("refund")
     ran = run_expecting(agent, tmp_path, "--only-failed=earlier", played=1)
     results = read_results(tmp_path)
-    first = json.loads((tmp_path / "earlier/_results.json").read_text())
+    first = read(tmp_path / "earlier")
     greets, refunds = results_by_test(results).values()
     source = {"run": first["run"]["id"], "startedAt": first["run"]["startedAt"], "commit": None}
     source |= {"reason": "passed", "uncommittedChanges": False}
@@ -114,36 +128,25 @@ def test_only_failed_reruns_failures_and_reuses_passed_results(tmp_path, agent):
     assert (resumed.played, read_results(tmp_path)["counts"]["taken"]) == (0, 1)
 
     run_shards(agent, tmp_path, "--only-failed=earlier")
-    merged = ci_evals("merge", "s/1", "s/2", cwd=tmp_path)
-    assert merged.returncode == 0, merged.stderr
-    assert "1 of 2 tests was not played" in merged.stdout
+    merge(tmp_path, shown="1 of 2 tests was not played")
     assert read_results(tmp_path)["counts"]["taken"] == 1
 
 
-def test_only_failed_compares_rerun_tests_and_keeps_origin_of_reused_results(tmp_path, agent):
+def test_only_failed_compares_rerun_tests_and_reruns_those_with_other_definition(tmp_path, agent):
     """A reused result would make a drop look smaller."""
     earlier(agent, tmp_path)
     options = ("--only-failed=earlier/_results.json", "--baseline=earlier", "--output-dir=second")
     assert run(agent, tmp_path, *options).returncode == 1
-    comparison = json.loads((tmp_path / "second/_results.json").read_text())["comparison"]
+    comparison = read(tmp_path / "second")["comparison"]
     assert (comparison["tests"], comparison["new"], comparison["removed"]) == (1, [], [])
     run(agent, tmp_path, "--only-failed=second")
-    first = json.loads((tmp_path / "earlier/_results.json").read_text())["run"]["id"]
-    assert results_by_test(read_results(tmp_path))["Greets"]["takenFrom"]["run"] == first
-
-
-def test_only_failed_reruns_passed_tests_with_other_definition_or_more_trials(tmp_path, agent):
-    earlier(agent, tmp_path)
+    taken = results_by_test(read_results(tmp_path))["Greets"]["takenFrom"]
+    assert taken["run"] == read(tmp_path / "earlier")["run"]["id"]
     quarantine = {"quarantine": {"reason": "Sick.", "until": "2999-12-31"}}
     for change, option in (({"guidelines": "You say goodbye."}, ()), (quarantine, ()), ({}, ("--loops=2",))):
         write_suite(tmp_path, GREETS | change, REFUNDS)
         run(agent, tmp_path, "--only-failed=earlier", *option)
         assert read_results(tmp_path)["counts"]["taken"] == 0, change
-
-
-def test_only_failed_applies_current_settings_to_reused_results(tmp_path, agent):
-    write_suite(tmp_path, GREETS, REFUNDS)
-    run(agent, tmp_path, "--output-dir=earlier")
     write_suite(tmp_path, GREETS | {"critical": True, "tags": ["new"]}, REFUNDS)
     run(agent, tmp_path, "--only-failed=earlier", "--thresholds=tag:new=100")
     results = read_results(tmp_path)
@@ -172,23 +175,22 @@ def test_unusable_earlier_run_is_rejected_before_any_trial(tmp_path, agent):
     write_suite(other, {"name": "Elsewhere"}, name="other.json")
     env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
     ci_evals("run", "other.json", "--provider=offline", cwd=other, env=env)
-    for path, message in (
-        ("none", "--only-failed: none: cannot be read: No such file or directory"),
-        ("broken.json", "--only-failed: broken.json"),
-        ("other.txt", "--only-failed: other.txt"),
-        ("other/results", "--only-failed: other/results has none of these tests"),
+    for path, problem in (
+        ("none", ": cannot be read: No such file or directory"),
+        ("broken.json", ""),
+        ("other.txt", ""),
+        ("other/results", " has none of these tests"),
     ):
+        message = f"--only-failed: {path}{problem}"
         run_expecting(agent, tmp_path, f"--only-failed={path}", code=2, text=message)
     before = read_files(tmp_path / "earlier")
     for option in ("--changed-since=main", "--against=agent-id=x"):
-        ran = run(agent, tmp_path, "--only-failed=earlier", option)
-        assert (ran.returncode, ran.played, "--only-failed" in ran.stderr) == (2, 0, True), option
+        run_expecting(agent, tmp_path, "--only-failed=earlier", option, code=2, text="--only-failed")
     assert read_files(tmp_path / "earlier") == before
 
 
 STANDING_DECISION = "nothing was played: every test passed in the run of "
-
-
+GONE = "Gone: “Refunds” of the suite"
 LATE = "--max-p95-latency=0.000001"
 
 
@@ -204,7 +206,7 @@ def test_only_failed_repeats_decision_of_earlier_run_without_failures(tmp_path, 
     write_suite(tmp_path, GREETS, REFUNDS)
     agent.workflows.append("refund")
     run(agent, tmp_path, "--output-dir=green", *before)
-    first = json.loads((tmp_path / "green/_results.json").read_text())
+    first = read(tmp_path / "green")
     for now, code in cases:
         run_expecting(agent, tmp_path, "--only-failed=green", *now, code=code, text=STANDING_DECISION)
         results = read_results(tmp_path)
@@ -215,61 +217,50 @@ def test_only_failed_repeats_decision_of_earlier_run_without_failures(tmp_path, 
     assert (tmp_path / "again/_results.json").read_text().count(STANDING_DECISION) == 1
 
 
-def test_only_failed_decides_again_if_tests_were_removed_and_weakened_fails(tmp_path, agent):
+@pytest.fixture
+def main_run(tmp_path, agent):
+    """A run of two tests that passed, in the folder `main`."""
     agent.workflows.append("refund")
     write_suite(tmp_path, GREETS, REFUNDS)
     run(agent, tmp_path, "--output-dir=main")
-    options = ("--weakened=fail", "--baseline=main")
-    run(agent, tmp_path, "--output-dir=green", *options)
-    run_expecting(agent, tmp_path, "--only-failed=green", *options, text=STANDING_DECISION)
+
+
+WEAKENED = ("--weakened=fail", "--baseline=main")
+
+
+@pytest.mark.parametrize("before", [(), WEAKENED[1:], WEAKENED])
+def test_only_failed_fails_for_removed_tests_whatever_earlier_run_checked(tmp_path, agent, main_run, before):
+    """The earlier run had no baseline, was only to warn, or passed before the test was removed."""
+    checked = before == WEAKENED
+    if checked:
+        run(agent, tmp_path, "--output-dir=green", *before)
+        run_expecting(agent, tmp_path, "--only-failed=green", *before, text=STANDING_DECISION)
     write_suite(tmp_path, GREETS)
-    ran = run(agent, tmp_path, "--only-failed=green", *options)
-    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
-    assert "Gone: “Refunds” of the suite" in ran.stdout
+    if not checked:
+        assert run(agent, tmp_path, "--output-dir=green", *before).returncode == 0
+    run_expecting(agent, tmp_path, "--only-failed=green", *WEAKENED, code=1, shown=GONE)
+    if not checked:
+        assert run(agent, tmp_path, *WEAKENED, "--output-dir=red").returncode == 1
+        run_expecting(agent, tmp_path, "--only-failed=red", "--weakened=fail", "--baseline=green")
 
 
-@pytest.mark.parametrize("before", [(), ("--baseline=main",)])
-def test_only_failed_fails_for_removed_tests_that_earlier_run_did_not_check(tmp_path, agent, before):
-    """The earlier run had no baseline, or was only to warn."""
-    agent.workflows.append("refund")
-    write_suite(tmp_path, GREETS, REFUNDS)
-    run(agent, tmp_path, "--output-dir=main")
-    write_suite(tmp_path, GREETS)
-    assert run(agent, tmp_path, "--output-dir=green", *before).returncode == 0
-    ran = run(agent, tmp_path, "--only-failed=green", "--weakened=fail", "--baseline=main")
-    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
-    assert "Gone: “Refunds” of the suite" in ran.stdout
-    options = ("--weakened=fail", "--output-dir=red")
-    assert run(agent, tmp_path, "--baseline=main", *options).returncode == 1
-    run_expecting(agent, tmp_path, "--only-failed=red", "--weakened=fail", "--baseline=green")
-
-
-def test_unselected_sharded_and_reused_tests_do_not_count_as_removed(tmp_path, agent):
-    agent.workflows.append("refund")
-    write_suite(tmp_path, GREETS, REFUNDS)
-    run(agent, tmp_path, "--output-dir=main")
-    options = ("--weakened=fail", "--baseline=main")
-    assert run(agent, tmp_path, "--test=Greets", *options).returncode == 0
-    assert run(agent, tmp_path, "--only-failed=main", *options).returncode == 0
+def test_unselected_sharded_and_reused_tests_do_not_count_as_removed(tmp_path, agent, main_run):
+    assert run(agent, tmp_path, "--test=Greets", *WEAKENED).returncode == 0
+    assert run(agent, tmp_path, "--only-failed=main", *WEAKENED).returncode == 0
     run_shards(agent, tmp_path, "--weakened=fail")
-    merged = ci_evals("merge", "s/1", "s/2", *options, cwd=tmp_path)
-    assert merged.returncode == 0, merged.stderr + merged.stdout
+    merge(tmp_path, *WEAKENED)
     write_suite(tmp_path, GREETS, {"name": "Other"})
     run(agent, tmp_path, "--output-dir=less")
-    merged = ci_evals("merge", "less", *options, cwd=tmp_path)
+    merged = ci_evals("merge", "less", *WEAKENED, cwd=tmp_path)
     assert merged.returncode == 1, merged.stderr
     assert "1 test of the baseline is gone." in merged.stdout
 
 
-def test_shards_without_failures_to_rerun_merge_to_passed_run(tmp_path, agent):
-    write_suite(tmp_path, GREETS, REFUNDS)
-    agent.workflows.append("refund")
-    run(agent, tmp_path, "--output-dir=green")
+def test_shards_without_failures_to_rerun_merge_to_passed_run(tmp_path, agent, main_run):
     before = len(agent.requests)
-    run_shards(agent, tmp_path, "--only-failed=green")
-    merged = ci_evals("merge", "s/1", "s/2", cwd=tmp_path)
-    assert (merged.returncode, len(agent.requests)) == (0, before), merged.stderr
-    assert "2 of 2 tests were not played" in merged.stdout
+    run_shards(agent, tmp_path, "--only-failed=main")
+    merge(tmp_path, shown="2 of 2 tests were not played")
+    assert len(agent.requests) == before
 
 
 def test_only_failed_rejects_missing_own_and_resumed_results(tmp_path, agent):
@@ -279,12 +270,10 @@ def test_only_failed_rejects_missing_own_and_resumed_results(tmp_path, agent):
     run(agent, tmp_path)
     (own,) = (tmp_path / "results").glob("*/*/_results.json")
     before = read_files(tmp_path / "results")
-    ran = run(agent, tmp_path, f"--only-failed={own}")
-    assert (ran.returncode, ran.played, "--only-failed" in ran.stderr) == (2, 0, True)
+    run_expecting(agent, tmp_path, f"--only-failed={own}", code=2, text="--only-failed")
     assert read_files(tmp_path / "results") == before
-    ran = run(agent, tmp_path, "--only-failed", "--resume=results")
-    assert (ran.returncode, ran.played) == (2, 0)
-    assert "Omit --resume: what has passed there is not run again." in ran.stderr
+    text = "Omit --resume: what has passed there is not run again."
+    run_expecting(agent, tmp_path, "--only-failed", "--resume=results", code=2, text=text)
 
 
 @pytest.mark.parametrize("option", ["--only-failed", "--only-failed=last", "--only-failed=results"])
@@ -297,20 +286,28 @@ def test_only_failed_without_value_reads_last_run_of_output_folder(tmp_path, age
     run_expecting(agent, tmp_path, option, text=STANDING_DECISION)
 
 
-def test_only_failed_in_ci_rejects_results_of_other_commit_or_tracked_by_git(tmp_path, agent):
+GITLAB = {"CI": "true", "GITLAB_CI": "true", "CI_COMMIT_SHA": "c" * 40}
+OF_OTHER_COMMIT = "is of commit cccccccccccc, and this is commit dddddddddddd"
+
+
+@pytest.mark.parametrize(("here", "commit"), [(CI, "GITHUB_SHA"), (GITLAB, "CI_COMMIT_SHA")])
+def test_only_failed_rejects_results_of_other_commit_in_ci(tmp_path, agent, here, commit):
+    earlier(agent, tmp_path, **here)
+    assert read(tmp_path / "earlier")["run"]["git"]["commit"] == "c" * 40
+    other = here | {commit: "d" * 40}
+    run_expecting(agent, tmp_path, "--only-failed=earlier", code=2, text=OF_OTHER_COMMIT, **other)
+    run_expecting(agent, tmp_path, "--only-failed=earlier", code=1, played=1, **here)
+    run_expecting(agent, tmp_path, "--only-failed=earlier", code=2, CI="true")  # of an unknown kind
+
+
+def test_only_failed_accepts_merge_of_same_commit_and_rejects_file_tracked_by_git(tmp_path, agent):
+    """A pull request is tested as its merge; started on its branch, the commit is the pull request's own."""
     earlier(agent, tmp_path, **CI)
-    ran = run(agent, tmp_path, "--only-failed=earlier", **(CI | {"GITHUB_SHA": "d" * 40}))
-    assert (ran.returncode, ran.played) == (2, 0)
-    assert "is of commit cccccccccccc, and this is commit dddddddddddd" in ran.stderr
-    assert run(agent, tmp_path, "--only-failed=earlier", **CI).returncode == 1
-    # A pull request is tested as its merge; started on its branch, the commit is the pull request's own.
-    file = tmp_path / "earlier/_results.json"
-    merge = json.loads(file.read_text())
-    merge["run"]["git"]["headCommit"] = "d" * 40
-    file.write_text(json.dumps(merge))
-    run_expecting(
-        agent, tmp_path, "--only-failed=earlier", code=1, played=1, **(CI | {"GITHUB_SHA": "d" * 40})
-    )
+    merged = read(tmp_path / "earlier")
+    merged["run"]["git"]["headCommit"] = "d" * 40
+    (tmp_path / "earlier/_results.json").write_text(json.dumps(merged))
+    here = CI | {"GITHUB_SHA": "d" * 40}
+    run_expecting(agent, tmp_path, "--only-failed=earlier", code=1, played=1, **here)
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", "--force", "earlier/_results.json")
     run_expecting(agent, tmp_path, "--only-failed=earlier", code=2, text="git tracks earlier/_results.json")
@@ -324,8 +321,8 @@ def test_local_run_records_commit_branch_and_uncommitted_changes(tmp_path, agent
     for _ in range(2):
         run(agent, tmp_path)
         known = read_results(tmp_path)["run"]["git"]
-        assert (known["commit"], known["ref"]) == (second, "refs/heads/main")
-        assert known["uncommittedChanges"] is False
+        facts = (known["commit"], known["ref"], known["uncommittedChanges"])
+        assert facts == (second, "refs/heads/main", False)
     (tmp_path / "refunds/prompt.md").write_text("2")
     run(agent, tmp_path, "--baseline=results", "--output-dir=changed")
     foot = f"`{second[:7]}` with changes against `{second[:7]}` of main"
@@ -357,28 +354,14 @@ def test_results_with_uncommitted_changes_are_not_reused_in_ci(tmp_path, agent):
     (tmp_path / "refunds/prompt.md").write_text("2")
     run(agent, tmp_path, "--output-dir=earlier")
     here = {"CI": "true", "CI_COMMIT_SHA": commit}
-    ran = run(agent, tmp_path, "--only-failed=earlier", **here)
-    assert (ran.returncode, ran.played) == (2, 0)
-    assert f"is of commit {commit[:12]} with changes, and this is commit {commit[:12]}" in ran.stderr
-    ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier", **here)
-    assert "the baseline was played with uncommitted changes: what changed since is unknown" in ran.stderr
-    assert ran.played == 3
+    text = f"is of commit {commit[:12]} with changes, and this is commit {commit[:12]}"
+    run_expecting(agent, tmp_path, "--only-failed=earlier", code=2, text=text, **here)
+    text = "the baseline was played with uncommitted changes: what changed since is unknown"
+    options = ("--changed-since=HEAD", "--baseline=earlier")
+    run_expecting(agent, tmp_path, *options, code=1, played=3, text=text, **here)
 
 
-GITLAB = {"CI": "true", "GITLAB_CI": "true", "CI_COMMIT_SHA": "c" * 40}
-
-
-def test_only_failed_rejects_results_of_other_commit_on_gitlab_and_unknown_ci(tmp_path, agent):
-    earlier(agent, tmp_path, **GITLAB)
-    assert json.loads((tmp_path / "earlier/_results.json").read_text())["run"]["git"]["commit"] == "c" * 40
-    ran = run(agent, tmp_path, "--only-failed=earlier", **(GITLAB | {"CI_COMMIT_SHA": "d" * 40}))
-    assert (ran.returncode, ran.played) == (2, 0)
-    assert "is of commit cccccccccccc, and this is commit dddddddddddd" in ran.stderr
-    assert run(agent, tmp_path, "--only-failed=earlier", **GITLAB).returncode == 1
-    run_expecting(agent, tmp_path, "--only-failed=earlier", CI="true", code=2)
-
-
-def test_changed_since_runs_tests_whose_paths_changed_and_reuses_baseline(tmp_path, agent):
+def test_changed_since_runs_changed_tests_and_reuses_results_of_baseline(tmp_path, agent):
     first = commit_suite_with_paths(tmp_path)
     run(agent, tmp_path, "--output-dir=earlier")
     (tmp_path / "refunds/new.md").write_text("2")
@@ -392,11 +375,7 @@ def test_changed_since_runs_tests_whose_paths_changed_and_reuses_baseline(tmp_pa
         assert output in text
     comparison = read_results(tmp_path)["comparison"]
     assert (comparison["tests"], [test["name"] for test in comparison["fixed"]]) == (2, ["Refunds"])
-
-
-def test_changed_since_fails_if_unchanged_test_failed_in_baseline(tmp_path, agent):
-    first = commit_suite_with_paths(tmp_path)
-    run(agent, tmp_path, "--output-dir=earlier")
+    (tmp_path / "refunds/new.md").unlink()
     (tmp_path / "greeting/prompt.md").write_text("2")
     run_expecting(agent, tmp_path, f"--changed-since={first}", "--baseline=earlier", code=1, played=2)
     cases = [case for suite in JUnitXml.fromfile(tmp_path / "results/junit.xml") for case in suite]
@@ -429,43 +408,37 @@ def test_run_without_changed_tests_is_skipped_but_fails_if_tests_were_removed(tm
     run(agent, tmp_path, "--output-dir=earlier")
     options, selected = ("--baseline=earlier", "--weakened=fail"), "--changed-since=HEAD"
     for more in ((), ("--weakened=fail",)):
-        ran = run(agent, tmp_path, selected, "--baseline=earlier", *more)
+        run_expecting(agent, tmp_path, selected, "--baseline=earlier", *more, shown="Evals skipped")
         results = read_results(tmp_path)
-        assert (ran.returncode, ran.played, results["gate"]["passed"]) == (0, 0, False)
+        assert results["gate"]["passed"] is False
         reason = "no change since HEAD touches what a test depends on (--changed-since)"
         assert (results["run"]["status"], results["run"]["stoppedBecause"]) == ("skipped", reason)
         assert results_by_test(results)["Greets"]["outcome"] == "not_run"
-        assert "Evals skipped" in ran.stdout
     write_suite(tmp_path, *kept, when=when)
-    ran = run(agent, tmp_path, selected, *options)
-    assert (ran.returncode, ran.played) == (1, 0), ran.stderr
-    assert "Gone: “Other” of the suite" in ran.stdout
-    assert "Evals failed" in ran.stdout
+    gone = "Gone: “Other” of the suite"
+    assert "Evals failed" in run_expecting(agent, tmp_path, selected, *options, code=1, shown=gone).stdout
     for name in ("summary.md", "report.html"):
         assert "“Other” of the suite" in (tmp_path / "results" / name).read_text()
     (check,) = read_results(tmp_path)["gate"]["checks"]
     assert (check["kind"], check["holds"]) == ("weakened", False)
     before = len(agent.requests)
     run_shards(agent, tmp_path, selected, *options)
-    merged = ci_evals("merge", "s/1", "s/2", *options, cwd=tmp_path)
-    assert (merged.returncode, len(agent.requests)) == (1, before), merged.stderr + merged.stdout
-    assert "Gone: “Other” of the suite" in merged.stdout
+    merge(tmp_path, *options, code=1, shown=gone)
+    assert len(agent.requests) == before
 
 
 def test_changed_since_runs_every_test_without_baseline_of_known_commit(tmp_path, agent):
     first = commit_suite_with_paths(tmp_path)
     options = (f"--changed-since={first}", "--baseline=earlier")
-    ran = run(agent, tmp_path, options[0])
-    assert ran.played == 3
-    assert "every test is played, since there is no baseline to take the others from" in ran.stderr
+    every = {"code": 1, "played": 3}
+    text = "every test is played, since there is no baseline to take the others from"
+    run_expecting(agent, tmp_path, options[0], text=text, **every)
     run(agent, tmp_path, "--output-dir=earlier", **CI | {"GITHUB_SHA": "e" * 40})
-    ran = run(agent, tmp_path, *options)
-    assert ran.played == 3
-    assert "the baseline's commit eeeeeeeeeeee is not in this clone" in ran.stderr
+    text = "the baseline's commit eeeeeeeeeeee is not in this clone"
+    run_expecting(agent, tmp_path, *options, text=text, **every)
     run(agent, tmp_path, "--output-dir=earlier", PATH="/nowhere")  # without git
-    ran = run(agent, tmp_path, *options, **GITLAB)
-    assert ran.played == 3
-    assert "every test is played, since the baseline's commit is unknown" in ran.stderr
+    text = "every test is played, since the baseline's commit is unknown"
+    run_expecting(agent, tmp_path, *options, text=text, **every, **GITLAB)
     ran = run(agent, tmp_path, *options)
     assert "the baseline's commit is unknown: changes between it and" in ran.stderr
 
@@ -473,22 +446,19 @@ def test_changed_since_runs_every_test_without_baseline_of_known_commit(tmp_path
 def test_changed_since_is_rejected_without_checkout_git_or_known_commit(tmp_path, agent):
     write_suite(tmp_path, GREETS)
     run_expecting(agent, tmp_path, "--changed-since=main", code=2, text="is not in a git checkout")
-    ran = run(agent, tmp_path, "--changed-since=main", PATH=str(tmp_path))
-    assert ran.returncode == 2
-    assert "git is not installed. Install it." in ran.stderr
+    missing = {"code": 2, "text": "git is not installed. Install it.", "PATH": str(tmp_path)}
+    run_expecting(agent, tmp_path, "--changed-since=main", **missing)
     source = tmp_path / "source"
     source.mkdir()
     commit_suite_with_paths(source)
     (source / "refunds/prompt.md").write_text("2")
     git(source, "commit", "--quiet", "-am", "2")
     for ref in ("nowhere", "--output=pwned", " "):
-        ran = run(agent, source, f"--changed-since={ref}")
-        assert (ran.returncode, ran.played) == (2, 0), ref
-        assert f"git does not know the commit {ref!r}. Fetch it first" in ran.stderr
+        text = f"git does not know the commit {ref!r}. Fetch it first"
+        run_expecting(agent, source, f"--changed-since={ref}", code=2, text=text)
     git(tmp_path, "clone", "--quiet", "--depth=1", source.as_uri(), "shallow")
-    ran = run(agent, tmp_path / "shallow", "--changed-since=HEAD~1")
-    assert ran.returncode == 2
-    assert "The clone is shallow: check out with fetch-depth: 0" in ran.stderr
+    text = "The clone is shallow: check out with fetch-depth: 0"
+    run_expecting(agent, tmp_path / "shallow", "--changed-since=HEAD~1", code=2, text=text)
     assert not (source / "pwned").exists()
 
 
@@ -502,9 +472,10 @@ def test_git_starts_no_program_configured_in_repository(tmp_path, agent):
 
 def test_invalid_when_paths_are_rejected_and_not_searched_outside_git(tmp_path, agent):
     for paths in ([], ["/etc"], ["../x"], ["!docs"], ["a\\b"], [""], "src"):
-        write_suite(tmp_path, GREETS | {"when": {"paths": paths}})
-        ran = run(agent, tmp_path)
-        assert (ran.returncode, "tests[0].when.paths" in ran.stderr) == (2, True), paths
+        name = write_suite(tmp_path, GREETS | {"when": {"paths": paths}}, apiKey="key-123456")
+        with pytest.raises(SuiteError, match=r"tests\[0\]\.when\.paths"):
+            load_suite(str(tmp_path / name))
+    run_expecting(agent, tmp_path, code=2, text="tests[0].when.paths")
     write_suite(tmp_path, GREETS | {"when": {"paths": ["nowhere"]}})
     assert "matches no file" not in run(agent, tmp_path).stderr
 
@@ -525,28 +496,18 @@ def github_without_git(tmp_path, agent):
         yield api
 
 
-def run_on_github(api, agent, folder):
-    ran = run(agent, folder, "--changed-since=origin/main", "--baseline=earlier", **api.environ)
-    assert ran.returncode == 0, ran.stderr
-    return ran
-
-
-def test_changed_files_come_from_github_if_git_is_missing(tmp_path, agent, github_without_git):
-    """Since the base branch and since the commit of the baseline."""
-    assert run_on_github(github_without_git, agent, tmp_path).played == 1
-    moved = {"filename": "x.md", "previous_filename": "greeting/a.md"}
-    github_without_git.changes["c" * 40, "d" * 40] = [moved]
-    assert run_on_github(github_without_git, agent, tmp_path).played == 2
-    github_without_git.changes["c" * 40, "d" * 40] = []
+def test_changed_files_come_from_github_and_every_test_runs_without_them(tmp_path, agent, github_without_git):
+    """Since the base branch and since the commit of the baseline, if git is missing."""
+    options, api = ("--changed-since=origin/main", "--baseline=earlier"), github_without_git
+    run_expecting(agent, tmp_path, *options, played=1, **api.environ)
+    api.changes["c" * 40, "d" * 40] = [{"filename": "x.md", "previous_filename": "greeting/a.md"}]
+    run_expecting(agent, tmp_path, *options, played=2, **api.environ)
+    api.changes["c" * 40, "d" * 40] = []
+    api.fail("/compare/", github_api.Answer(403, {"message": "Forbidden"}))
+    text = "--changed-since: every test is played, since GitHub answered 403"
+    run_expecting(agent, tmp_path, *options, played=2, text=text, **api.environ)
     (tmp_path / "greeting" / "a.md").unlink()  # the path matches no downloaded file
-    assert run_on_github(github_without_git, agent, tmp_path).played == 2
-
-
-def test_every_test_runs_if_github_does_not_return_changed_files(tmp_path, agent, github_without_git):
-    github_without_git.fail("/compare/", github_api.Answer(403, {"message": "Forbidden"}))
-    ran = run_on_github(github_without_git, agent, tmp_path)
-    assert ran.played == 2
-    assert "--changed-since: every test is played, since GitHub answered 403" in ran.stderr
+    run_expecting(agent, tmp_path, *options, played=2, **api.environ)
 
 
 UNMATCHED = {

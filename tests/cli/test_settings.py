@@ -1,18 +1,20 @@
-"""Settings of the run command, and options that were removed."""
+"""Settings of the run command, its option `--shard`, and options that were removed."""
 
+import plans
+import pytest
 from commands import ci_evals
 
 from ci_evals.cli.app import program
+from ci_evals.cli.run.sharding import for_shard, part_of
+from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.run_command import LAST, RunSettings
+from ci_evals.domain.errors import UsageError
 
 
-def test_run_settings_do_not_show_keys():
+def test_run_settings_show_no_keys_and_are_read_alike_on_repeated_calls():
+    """The options are made at the first call; the second one reads `--only-failed` in the same way."""
     keys = {"llm_key": "hidden-1", "agent_key": "hidden-2", "github_token": "hidden-4"}
     assert "hidden" not in repr(RunSettings(suites=[], agent_headers="x: hidden-3", **keys))
-
-
-def test_option_with_optional_value_works_on_repeated_calls_in_one_process():
-    """The options are made at the first call; the second one reads `--only-failed` in the same way."""
     command = program().commands["run"]
     for _ in range(2):
         context = command.make_context("run", ["suite.json", "--only-failed"])
@@ -39,3 +41,29 @@ def test_removed_options_are_rejected_with_their_replacement(tmp_path):
         ran = ci_evals("run", "demo:hr", "--provider=offline", option, cwd=tmp_path)
         assert (ran.returncode, ran.stdout, ran.stderr.strip()) == (2, "", f"error: {sentence}")
         assert not list(tmp_path.iterdir())
+
+
+PLAN = plans.make_plan({"name": "a"}, {"name": "b"})
+
+
+def run_settings(**options) -> RunSettings:
+    return RunSettings(suites=["s.json"], **options)
+
+
+def test_shard_option_selects_part_and_invalid_one_is_rejected():
+    assert (part_of(run_settings(), PLAN), str(part_of(run_settings(shard="2/2"), PLAN))) == (None, "2/2")
+    for shard, message in (
+        ("", "`shard=`: '' is not a shard"),
+        ("3/2", "`shard=`: '3/2' is not a shard"),
+        ("1/3", "`shard=1/3`: the plan has 2 tests; ask for at most 2 parts"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            part_of(run_settings(shard=shard), PLAN)
+        assert str(refused.value).startswith(message)
+
+
+def test_shard_looks_for_no_baseline_and_does_not_comment_unless_set():
+    alone = for_shard(run_settings(shard="1/2", check=True))
+    assert (alone.baseline, alone.comment, alone.check) == ("none", CommentMode.NEVER, False)
+    report = run_settings(shard="1/2", baseline="auto", comment=CommentMode.ALWAYS)
+    assert (for_shard(report), for_shard(run_settings())) == (report, run_settings())

@@ -100,9 +100,8 @@ def test_secret_in_value_of_setting_is_redacted_before_spelling():
 
 def test_core_modules_do_not_mention_command_line_options():
     """A library user who passes `min_score=nan` does not read about `--min-score`."""
-    result = {
-        name for name in core_modules() if FLAG.search((PACKAGE / name).read_text().replace("<!--", ""))
-    }
+    texts = {name: (PACKAGE / name).read_text().replace("<!--", "") for name in core_modules()}
+    result = {name for name, text in texts.items() if FLAG.search(text)}
     assert result - OTHER_PROGRAMS.keys() - COMMANDS_TO_TYPE.keys() == set()
     assert (OTHER_PROGRAMS.keys() | COMMANDS_TO_TYPE.keys()) - result == set()
 
@@ -110,14 +109,9 @@ def test_core_modules_do_not_mention_command_line_options():
 def test_only_listed_command_modules_contain_option_names():
     """In a workflow nobody reads about `--min-score`."""
     modules = [path for edge in COMMAND_LINE_FOLDERS for path in (PACKAGE / edge).rglob("*.py")]
-    result = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in modules
-        if path.stem != "settings"
-        and path.parent.name != "settings"
-        and any(map(FLAG.search, strings_in(path)))
-    }
-    assert result == COMMAND_LINE_MODULES.keys()
+    others = [path for path in modules if "settings" not in (path.stem, path.parent.name)]
+    result = {path for path in others if any(map(FLAG.search, strings_in(path)))}
+    assert {path.relative_to(PACKAGE).as_posix() for path in result} == COMMAND_LINE_MODULES.keys()
 
 
 def test_every_setting_in_messages_is_an_option():

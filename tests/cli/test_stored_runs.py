@@ -14,7 +14,6 @@ from ci_evals.domain.results.run import Git, Origin, PooledRun, Results
 
 
 def run(name: str, day: int = 0, *suites: str) -> Results:
-    """A run of these suites, with its start shifted by days."""
     info = build.run_info(id=name, started_at=build.STARTED_AT + timedelta(days=day))
     parts = [build.suite_result(suite, file=f"evals/{suite}.json") for suite in suites or ("Refunds",)]
     return build.results(*parts, run=info)
@@ -30,22 +29,16 @@ def ids(folder) -> list[str]:
 
 
 def test_stored_runs_are_unique_and_ordered_by_start_in_any_folder(tmp_path):
-    store(tmp_path / "b", run("first", 1))
-    store(tmp_path / "a", run("third", 3))
-    store(tmp_path / "run-7" / "ci-evals-results-default", run("second", 2))
-    store(tmp_path, run("fourth", 4))
-    store(tmp_path / "c", run("fourth", 4))
-    store(tmp_path / "results" / "Refunds" / "time", run("fourth", 4))
-    assert ids(tmp_path) == ["first", "second", "third", "fourth"]
-
-
-def test_runs_with_same_id_but_different_starts_are_separate_runs(tmp_path):
-    """Two runs of `gate` on equal files have one id."""
-    starts = [run("one", day).run.started_at for day in (1, 2)]
-    store(tmp_path / "a", run("one", 2))
-    store(tmp_path / "b", run("one", 1))
+    """Two runs of `gate` on equal files have one id: runs with other starts are other runs."""
+    folders = (("b", 1), ("a", 3), ("run-7/ci-evals-results-default", 2), ("", 4), ("c", 4))
+    for folder, day in (*folders, ("results/Refunds/time", 4)):
+        store(tmp_path / folder, run(f"run {day}", day))
+    assert ids(tmp_path) == ["run 1", "run 2", "run 3", "run 4"]
+    starts = [run("one", day).run.started_at for day in (5, 6)]
+    store(tmp_path / "d", run("one", 6))
+    store(tmp_path / "e", run("one", 5))
     stored = read_stored_runs(tmp_path)
-    assert [results.run.started_at for results in stored.runs] == starts
+    assert [results.run.started_at for results in stored.runs[4:]] == starts
     assert not stored.left_out
 
 
@@ -61,27 +54,22 @@ def test_run_is_assembled_from_files_of_its_suites_unless_whole_file_exists(tmp_
     assert read_stored_runs(tmp_path).runs == (whole,)
 
 
-def test_unreadable_and_linked_result_files_are_reported_and_skipped(tmp_path):
+def test_unreadable_linked_and_earlier_result_files_are_reported_and_skipped(tmp_path):
     store(tmp_path / "good", run("one"))
-    (tmp_path / "broken").mkdir()
+    for name in ("broken", "link", "old"):
+        (tmp_path / name).mkdir()
     (tmp_path / "broken" / "_results.json").write_text('{"schemaVersion": 3')
-    (tmp_path / "link").mkdir()
     (tmp_path / "link" / "_results.json").symlink_to(tmp_path / "good" / "_results.json")
     (tmp_path / "loop").symlink_to(tmp_path)
+    text = report_texts.results_json_text(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
+    assert '"schemaVersion": 2' in text
+    (tmp_path / "old" / "_results.json").write_text(text)
     stored = read_stored_runs(tmp_path)
     assert [results.run.id for results in stored.runs] == ["one"]
     named = {one.file.parent.name: one.why for one in stored.left_out}
-    assert named.keys() == {"broken", "link"}
-    assert "not JSON" in named["broken"]
-    assert "is a link" in named["link"]
-
-
-def test_stored_results_of_earlier_version_are_skipped(tmp_path):
-    text = report_texts.results_json_text(run("one")).replace('"schemaVersion": 3', '"schemaVersion": 2')
-    assert '"schemaVersion": 2' in text
-    (tmp_path / "_results.json").write_text(text)
-    (left,) = read_stored_runs(tmp_path).left_out
-    assert "earlier version" in left.why
+    reasons = {"broken": "not JSON", "link": "is a link", "old": "earlier version"}
+    assert named.keys() == reasons.keys()
+    assert [name for name, reason in reasons.items() if reason not in named[name]] == []
 
 
 def test_folder_without_results_is_rejected(tmp_path):
@@ -90,14 +78,16 @@ def test_folder_without_results_is_rejected(tmp_path):
             read_stored_runs(tmp_path / name)
 
 
-def test_history_ends_with_the_baseline(tmp_path):
+def test_history_ends_with_the_baseline_and_rejects_an_unreadable_file(tmp_path):
+    """A missing run may change the decision."""
     newest = run("two", 2)
-    store(tmp_path / "a", run("one", 1))
-    store(tmp_path / "b", newest)
-    store(tmp_path / "c", run("three", 3))
+    for name, results in {"a": run("one", 1), "b": newest, "c": run("three", 3)}.items():
+        store(tmp_path / name, results)
     history = history_in(tmp_path, newest)
-    assert [results.run.id for results in history.runs] == ["one", "two"]
-    assert history.left_out == 1
+    assert ([results.run.id for results in history.runs], history.left_out) == (["one", "two"], 1)
+    (tmp_path / "b" / "_results.json").write_text("[]")
+    with pytest.raises(UsageError, match="schemaVersion"):
+        history_in(tmp_path, newest)
 
 
 MAIN = {"git": Git(ref="refs/heads/main")}
@@ -134,12 +124,3 @@ def test_history_without_branch_contains_all_branches_but_no_pull_requests(tmp_p
         store(tmp_path / name, build.results(run=build.run_info(id=name, started_at=day, git=git)))
     history = history_in(tmp_path, run("newest"))
     assert [results.run.id for results in history.runs] == ["main", "newest"]
-
-
-def test_history_with_unreadable_file_is_rejected(tmp_path):
-    """A missing run may change the decision."""
-    store(tmp_path / "a", run("one", 1))
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "_results.json").write_text("[]")
-    with pytest.raises(UsageError, match="schemaVersion"):
-        history_in(tmp_path, run("two", 2))

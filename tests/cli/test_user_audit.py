@@ -32,17 +32,12 @@ DOG = {"turn": 1, "quote": "my dog at ***", "what": "it wants another thing"}
 BROKE = json.dumps({"reasoning": "It is no dog.", "violations": [DOG], "verdict": "broke"})
 
 
-def models(
-    users=(
-        OUT_OF_CHARACTER,
-        OUT_OF_CHARACTER,
-        f"Cancel my dog at {SECRET}.",
-        "Hi, cancel it.",
-        "Please cancel my plan.",
-    ),
-):
+USERS = (OUT_OF_CHARACTER, OUT_OF_CHARACTER, f"Cancel my dog at {SECRET}.", "Hi, cancel it.")
+
+
+def models():
     """The user breaks character twice in the first trial, once in the second; the third is not audited."""
-    lines = iter(users)
+    lines = iter((*USERS, "Please cancel my plan."))
 
     def answer(asked):
         if '"written_by"' in asked.text:
@@ -133,8 +128,7 @@ def test_audited_run_is_not_resumed_without_audit(tmp_path):
         env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
         ran = ci_evals("run", suite, "--audit-user", "--no-gate", cwd=tmp_path, env=env)
         again = ci_evals("run", suite, "--no-gate", "--resume=results", cwd=tmp_path, env=env)
-    assert ran.returncode in {0, 3}, ran.stderr
-    assert again.returncode == 2
+    assert (ran.returncode in {0, 3}, again.returncode) == (True, 2), ran.stderr
     assert "it differs in the audit of the user (--audit-user, auditModel)" in again.stderr
 
 

@@ -8,6 +8,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, read_results
+from each_row import each_row
 
 import ci_evals as library
 from ci_evals.cli.files.saved_run import SavedRun
@@ -33,6 +34,12 @@ def bad(message):
 
 def file_of(name: str) -> Path:
     return FILES / f"{name}.json"
+
+
+def run(folder: Path, *args: str, code: int = 0, **options):
+    ran = ci_evals(*args, cwd=folder, **options)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    return ran
 
 
 def read(name: str) -> Results:
@@ -62,20 +69,15 @@ def without_new_keys(value: object, written: object) -> object:
     return value
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_version_2_results_are_read_without_loss(name):
+@each_row("name", NAMES)
+def test_version_2_results_are_read_without_loss_but_only_if_allowed(name):
     written = json.loads(file_of(name).read_text())
     assert written["schemaVersion"] == 2
-    results = read(name)
-    again = dataclass_json.to_value(results)
+    again = dataclass_json.to_value(read(name))
     assert again["schemaVersion"] == 3
     for key in ("score", "interval", "counts", "usage", "latency", "suites", "arms", "gate"):
         if key in written:
             assert without_new_keys(again[key], written[key]) == written[key], key
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_version_2_results_are_rejected_by_default(name):
     with pytest.raises(UsageError) as refused:
         SavedRun.open(file_of(name), None)
     assert str(refused.value) == f"{file_of(name)}: {REJECTION}"
@@ -89,14 +91,11 @@ def test_other_commands_reject_version_2_results(folder):
         ("comment", "main", "--pr-number=1"),
         ("run", "suite.json", "--provider=offline", "--only-failed=main", "--output-dir=results"),
     ):
-        ran = ci_evals(*command, cwd=folder)
-        assert ran.returncode == 2, ran.stdout + ran.stderr
-        assert ON_COMMAND_LINE in ran.stderr
+        assert ON_COMMAND_LINE in run(folder, *command, code=2).stderr
         assert not (folder / "results").exists()
     (folder / "rows.jsonl").write_text('{"id": "a", "passed": true}\n')
     for arguments in (("main/_results.json",), ("rows.jsonl", "--baseline=main/_results.json")):
-        ran = ci_evals("gate", *arguments, cwd=folder)
-        assert (ran.returncode, "another version of ci-evals" in ran.stderr) == (2, True), ran.stderr
+        assert "another version of ci-evals" in run(folder, "gate", *arguments, code=2).stderr
 
 
 def test_run_is_compared_with_version_2_baseline_and_history(folder):
@@ -107,51 +106,41 @@ def test_run_is_compared_with_version_2_baseline_and_history(folder):
     options = ("--provider=offline", "--loops=3", "--min-score=0", "--regression=significant")
     for agent, code, delta in (("good", 0, 0.0), ("bad", 1, -100.0)):
         given = (*options, f"--adapter=python:shop:{agent}", "--baseline=main")
-        ran = ci_evals("run", "suite.json", *given, cwd=folder)
-        assert ran.returncode == code, ran.stdout + ran.stderr
+        run(folder, "run", "suite.json", *given, code=code)
         comparison = read_results(folder)["comparison"]
         assert (comparison["comparable"], comparison["delta"], comparison["tests"]) == (True, delta, 4)
-    ran = ci_evals("run", "suite.json", *options, "--baseline=main", "--history=runs", cwd=folder)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run(folder, "run", "suite.json", *options, "--baseline=main", "--history=runs")
     assert read_results(folder)["comparison"]["history"]["runs"] == 3
-    ran = ci_evals("compare", "main", "main", "--max-drop=1", cwd=folder)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "change 0.0" in ran.stdout
+    assert "change 0.0" in run(folder, "compare", "main", "main", "--max-drop=1").stdout
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_report_shows_version_2_results_with_their_decision(tmp_path, name):
     shutil.copy(file_of(name), tmp_path / "_results.json")
     before = (tmp_path / "_results.json").read_bytes()
-    ran = ci_evals("report", "_results.json", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run(tmp_path, "report", "_results.json")
     assert (tmp_path / "_results.json").read_bytes() == before
     summary = (tmp_path / "summary.md").read_text()
     assert ("Evals passed" if read(name).gate.passed else "Evals failed") in summary
-    only_worst = (
-        "Only the tests that looked worst were compared with the base agent"  # version 3 compares all
-    )
+    # Version 3 compares all.
+    only_worst = "Only the tests that looked worst were compared with the base agent"
     assert (only_worst in summary) == (name == "worst_quarter")
     assert (tmp_path / "report.html").exists()
-
-
-def test_library_reads_version_2_results_and_drops_base_agent_that_never_ran():
-    assert library.load_results(file_of("plain")).score == 100.0
-    results = read("never")
-    assert (results.run.config["against"], results.arms) == (False, ())
 
 
 def test_rejudge_reads_version_2_results_and_writes_current_version(tmp_path):
     shutil.copy(file_of("judged"), tmp_path / "_results.json")
     with world.llm(lambda _: fakes.judge_answer("fail", "It does not.")) as llm:
         options = ("--output-dir=again", "--judge-check=off")
-        ran = ci_evals("rejudge", "_results.json", *options, cwd=tmp_path, env=llm.env)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
+        run(tmp_path, "rejudge", "_results.json", *options, code=1, env=llm.env)
     again = json.loads((tmp_path / "again/_results.json").read_text())
     assert (again["schemaVersion"], again["score"]) == (3, 50.0)
 
 
-def test_damaged_version_2_file_is_rejected(tmp_path):
+def test_library_reads_version_2_results_unless_damaged(tmp_path):
+    assert library.load_results(file_of("plain")).score == 100.0
+    results = read("never")
+    assert (results.run.config["against"], results.arms) == (False, ())
     data = json.loads(file_of("worst_quarter").read_text())
     for damage in ({"run": None}, {"run": []}, {"run": {"config": 3}}, {"suites": 3}):
         (tmp_path / "_results.json").write_text(json.dumps(data | damage))

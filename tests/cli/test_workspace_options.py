@@ -39,28 +39,17 @@ POSITIONAL = {
 PROGRAMS = {"adapter": "command: sh theirs.sh", "start": "sh theirs.sh"}
 
 
-def test_commands_without_settings_have_only_flags():
+def test_every_option_declares_which_workspace_path_it_names():
+    """An agent in `--against` or `--arms` follows the rule of the option of that name."""
     for name in COMMANDS.keys() - SETTINGS.keys():
         params = COMMANDS[name].get_params(typer.Context(COMMANDS[name]))
         assert all(param.is_flag for param in params), f"{name}: declare its options in settings"
-
-
-def test_every_text_option_declares_which_workspace_path_it_names():
     for command, options in OPTIONS.items():
         missing = [option.name for option in options.values() if option.is_text and option.names is None]
         assert not missing, f"{command}: declare what {', '.join(missing)} names in the workspace"
-
-
-def test_every_arm_setting_except_model_is_a_run_option():
-    """An agent in `--against` or `--arms` follows the rule of the option of that name."""
-    assert {key for key in ARM_KEYS if key.replace("-", "_") not in OPTIONS["run"]} == {"model"}
-
-
-def test_commands_with_restricted_options_have_trust_suites():
-    """The rejection names it."""
-    for command, options in OPTIONS.items():
         restricted = RESTRICTED & {option.names for option in options.values()}
-        assert not restricted or "trust_suites" in options, command
+        assert not restricted or "trust_suites" in options, f"{command}: the rejection names it"
+    assert {key for key in ARM_KEYS if key.replace("-", "_") not in OPTIONS["run"]} == {"model"}
 
 
 def git(folder: Path, *arguments: str) -> str:
