@@ -13,7 +13,7 @@ from pathlib import Path
 import endpoints
 import pytest
 from commands import CLEAN_ENV
-from commands import ci_evals as command
+from commands import ci_evals as forked_command
 from doc_pages import blocks, code, page, table
 
 import ci_evals
@@ -112,7 +112,9 @@ runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 def run(root, *args, cwd, program=ELSEWHERE, **env):
     """Run the command line of a package elsewhere, or another program that imports it."""
     (root / "elsewhere.py").write_text(program)
-    return command(*args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(root / "elsewhere.py"))
+    return forked_command(
+        *args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(root / "elsewhere.py")
+    )
 
 
 def test_bundled_extensions_are_found_as_by_importlib_metadata():
@@ -244,9 +246,9 @@ BROKEN = {
 def test_failing_extensions_are_named_once_with_the_reason_and_the_rest_works(site, tmp_path):
     write_extension(site)
     write_lines(site, "\n".join(f"{name} = {name}" for name in BROKEN))
-    for name, (code, _) in BROKEN.items():
-        if code is not None:
-            install(site, name, commands=code)
+    for name, (text, _) in BROKEN.items():
+        if text is not None:
+            install(site, name, commands=text)
     ran = run(site, "greet", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "Hello all\n")
     assert ran.stderr.count("was not loaded") == len(BROKEN)
