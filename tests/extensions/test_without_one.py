@@ -2,7 +2,8 @@
 
 import json
 import os
-from itertools import combinations, count
+from functools import reduce
+from itertools import chain, combinations, count
 from math import comb
 from pathlib import Path
 
@@ -53,12 +54,12 @@ def code_of(command, environ):
 for command in commands:
     code = code_of(command, {})
     assert not code, (command, code)
-# No run goes on without what it was asked for.
+# No run goes on without what it was asked for. One set that lacks an extension shows this of it.
 refused = {
     "spans": (["suite.yaml", "--otlp"], "no installed extension can receive spans"),
     "worlds": (["world.yaml"], "no installed extension does the steps of a world"),
 }
-for name in refused.keys() - installed().names():
+for name in refused.keys() & sys.argv[2:]:
     options, why = refused[name]
     try:
         invoke(["run", *options, "--provider=offline"], RunContext({}))
@@ -67,7 +68,7 @@ for name in refused.keys() - installed().names():
     else:
         raise AssertionError(f"it ran without {name}")
 # Nor does one pass that is to be compared, and cannot find its baseline.
-if "gitlab" not in installed().names():
+if "gitlab" in sys.argv[2:]:
     for options, expected in (([], 0), (["--max-drop=5"], 3), (["--max-drop=5", "--baseline=none"], 0)):
         job = {"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7"}
         code = code_of(["run", "suite.yaml", "--provider=offline", *options], job)
@@ -108,8 +109,12 @@ def deletions():
 
 @pytest.fixture(params=deletions(), ids=" ".join)
 def deleted(request, tmp_path):
-    """A package without the folders and the lines of some extensions, and the names of these."""
+    """A package without the folders and the lines of some extensions, and the names of these.
+
+    With them go those names that no earlier set has.
+    """
     names = request.param
+    earlier = {*chain(*deletions()[: deletions().index(names)])}
     root = tmp_path / "package"
     for package in ("ci_evals", "ci_evals/extensions"):  # links, which share what is compiled
         (root / package).mkdir(parents=True)
@@ -117,22 +122,17 @@ def deleted(request, tmp_path):
             if path.name not in {"extensions", "__pycache__", *names}:
                 (root / package / path.name).symlink_to(path)
     (root / "suites").symlink_to(PACKAGE.parent / "suites")
-    install(root, *(other for other in installed().names() if other not in names))
-    return root, names
-
-
-def install(root, *names):
-    """The lines of these extensions, as an installation leaves them beside the package."""
-    lines = [f"[{GROUP}]", *(f"{name} = ci_evals.extensions.{name}" for name in names)]
-    facts = root / "ci_evals-0.1.0.dist-info"
+    kept = [f"{name} = ci_evals.extensions.{name}" for name in installed().names() if name not in names]
+    facts = root / "ci_evals-0.1.0.dist-info"  # the lines, as an installation leaves them beside the package
     facts.mkdir()
-    (facts / "entry_points.txt").write_text("\n".join(lines))
+    (facts / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *kept]))
+    return root, names, [name for name in names if name not in earlier]
 
 
 @pytest.mark.slow
 def test_commands_and_saved_runs_work_with_extensions_deleted(deleted, tmp_path):
     """All other modules import, commands work, and a saved run keeps what it has of the extensions."""
-    root, names = deleted
+    root, names, new = deleted
     trusted = reliability_cases.results_with_all_studies()
     saved = tmp_path / "saved/_results.json"
     saved.parent.mkdir()
@@ -143,7 +143,7 @@ def test_commands_and_saved_runs_work_with_extensions_deleted(deleted, tmp_path)
     (tmp_path / "work.py").write_text(WORK)
     # First on the path, before the checkout that the tests are of.
     path = os.pathsep.join([str(root), str(Path(__file__).parents[1] / "support")])
-    ran = command(str(root), cwd=tmp_path, env={"PYTHONPATH": path}, program=str(tmp_path / "work.py"))
+    ran = command(str(root), *new, cwd=tmp_path, env={"PYTHONPATH": path}, program=str(tmp_path / "work.py"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "was not loaded" not in ran.stderr
     others = [other for other in installed().names() if other not in names]
@@ -156,26 +156,20 @@ def test_commands_and_saved_runs_work_with_extensions_deleted(deleted, tmp_path)
         assert (f"**{topic}**" in summary) is not is_gone
 
 
-def test_invalid_study_is_refused_with_its_path_in_the_file(tmp_path):
+def test_invalid_study_is_refused_and_unknown_one_kept_unless_nested_too_deeply(tmp_path):
+    def load(changed):
+        (tmp_path / "_results.json").write_text(json.dumps(changed))
+        return json.loads(report_texts.results_json_text(ci_evals.load_results(tmp_path)))
+
     data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
     assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
-    data["studies"]["noise"]["parts"][0]["source"] = "weather"
-    (tmp_path / "_results.json").write_text(json.dumps(data))
+    noise = {"parts": [data["studies"]["noise"]["parts"][0] | {"source": "weather"}]}
     with pytest.raises(ci_evals.UsageError, match=r"studies\.noise\.parts\[0\]\.source: "):
-        ci_evals.load_results(tmp_path)
-
-
-def test_unknown_study_in_results_is_kept_unless_nested_too_deeply(tmp_path):
-    data = json.loads(report_texts.results_json_text(reliability_cases.results_with_all_studies()))
+        load(data | {"studies": data["studies"] | {"noise": data["studies"]["noise"] | noise}})
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
-    (tmp_path / "_results.json").write_text(json.dumps(data))
-    again = json.loads(report_texts.results_json_text(ci_evals.load_results(tmp_path)))
+    again = load(data)
     assert again["studies"]["weather"] == {"sun": [1, {"rain": None}], "wind": "half \ufffd a pair"}
     assert {**again, "studies": None} == {**data, "studies": None}
-    deep = None
-    for _ in range(100):
-        deep = [deep]
-    data["studies"]["weather"] = deep
-    (tmp_path / "_results.json").write_text(json.dumps(data))
+    data["studies"]["weather"] = reduce(lambda deep, _: [deep], range(100), None)
     with pytest.raises(ci_evals.UsageError, match=r"studies\.weather.*nested too deeply"):
-        ci_evals.load_results(tmp_path)
+        load(data)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import commands
 import pytest
 import world
+from each_row import each_row
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsServiceRequest,
     ExportLogsServiceResponse,
@@ -17,10 +18,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from werkzeug import Response
 
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.extension_support.span_reading import spans as decoding
-from ci_evals.extensions.otlp_export.export import LOGS, TRACES, requests
+from ci_evals.extensions.otlp_export.export import HEADERS, LOGS, TRACES, ExportError, check, export, requests
 from ci_evals.support import dataclass_json
+from ci_evals.support.redaction import Redactor
 
 pytestmark = pytest.mark.slow
 
@@ -71,21 +74,28 @@ def backend():
         yield Backend(server)
 
 
-@pytest.fixture
-def run(tmp_path):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
     """Play the suite with an export to a backend; return the process and the results."""
-    (tmp_path / "mine.py").write_text("def reply(message): return message")
-    (tmp_path / "suite.json").write_text(json.dumps(SUITE))
 
     def play(url, *options, **environ):
-        done = commands.ci_evals(
-            "run", "suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}", *options,
-            cwd=tmp_path, env=environ,
-        )  # fmt: skip
-        file = tmp_path / "results/_results.json"
+        folder = tmp_path_factory.mktemp("run")
+        (folder / "mine.py").write_text("def reply(message): return message")
+        (folder / "suite.json").write_text(json.dumps(SUITE))
+        options = ("suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}", *options)
+        done = commands.ci_evals("run", *options, cwd=folder, env=environ)
+        file = folder / "results/_results.json"
         return done, dataclass_json.from_json(Results, file.read_text()) if file.exists() else None
 
     return play
+
+
+@pytest.fixture(scope="module")
+def exported(run):
+    """A run that was exported as spans and logs: the process, its results, and the backend."""
+    with world.serving() as server:
+        backend = Backend(server)
+        return *run(f"{backend.url}/v1/traces"), backend
 
 
 def test_each_test_is_a_span_with_verdict_events(run, backend):
@@ -121,8 +131,8 @@ def attributes_of(record):
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in record.attributes}
 
 
-def test_each_verdict_is_a_log_record_of_its_test_span(run, backend):
-    done, _ = run(f"{backend.url}/v1/traces")
+def test_each_verdict_is_a_log_record_of_its_test_span(exported):
+    done, _, backend = exported
     assert "warning" not in done.stderr
     assert [path for path, _ in backend.headers] == [TRACES, LOGS]
     assert {headers["Content-Type"] for _, headers in backend.headers} == {"application/x-protobuf"}
@@ -146,65 +156,68 @@ def test_each_verdict_is_a_log_record_of_its_test_span(run, backend):
     assert (failed["gen_ai.evaluation.score.value"], failed["gen_ai.evaluation.score.label"]) == (0.0, "fail")
 
 
-FAILURES = {
-    "no logs": (
-        {"refused": LOGS},
-        "answered /v1/logs with status 404",
-        "set --otlp-events=span for a backend that takes only traces",
-    ),
-    "refused key": ({"status": 401, "text": f"no such key {KEY}"}, "not exported: 127.0.0.1:{}", "401"),
-    "broken": ({"status": 500, "text": "<html><title>Oh no</title>"}, "not exported: 127.0.0.1:{}", "500"),
-    "away": (
-        {"url": "http://127.0.0.1:9"},
-        "warning: the results were not exported: 127.0.0.1:9 could not be reached",
-    ),
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_failed_export_is_a_warning_without_the_key(failure, run, backend):
-    port = backend.url.rsplit(":")[-1]
-    fields, *texts = FAILURES[failure]
-    vars(backend).update(fields)
+def test_failed_export_is_a_warning_without_the_key_and_keeps_the_verdict(run, backend):
+    backend.refused, backend.text = LOGS, f"no such key {KEY}"
     done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
-    for text in texts:
-        assert text.format(port) in done.stderr
+    assert "warning: the results were not exported: 127.0.0.1:" in done.stderr
+    assert "answered /v1/logs with status 404: no such key ***" in done.stderr
+    assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
     assert KEY not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
+REJECTED_SPANS = {"rejected_spans": 2, "error_message": f"too old, says {KEY}"}
 REJECTED = {
-    TRACES: ExportTraceServiceResponse(
-        partial_success={"rejected_spans": 2, "error_message": f"too old, says {KEY}"}
-    ),
-    LOGS: ExportLogsServiceResponse(partial_success={"rejected_log_records": 1}),
+    TRACES: ExportTraceServiceResponse(partial_success=REJECTED_SPANS).SerializeToString(),
+    LOGS: ExportLogsServiceResponse(partial_success={"rejected_log_records": 1}).SerializeToString(),
 }
 
 
+async def send(results, url):
+    """Export the results with a key."""
+    await export(results, url, {HEADERS: f"x-key={KEY}"}, Redactor(), as_logs=True)
+
+
 @pytest.mark.parametrize(
-    ("path", "words"),
-    [(TRACES, "rejected 2 spans: too old, says ***"), (LOGS, "rejected 1 log record: it does not say why")],
+    ("fields", "message", "paths"),
+    [
+        (
+            {"status": 401, "text": f"no such key {KEY}"},
+            "answered /v1/traces with status 401: no such",
+            [TRACES],
+        ),
+        (
+            {"status": 500, "text": "<html><title>Oh no</title>"},
+            "answered /v1/traces with status 500",
+            [TRACES],
+        ),
+        ({"url": "http://127.0.0.1:9"}, "127.0.0.1:9 could not be reached", []),
+        ({"answers": {TRACES: REJECTED[TRACES]}}, "rejected 2 spans: too old, says ***", [TRACES, LOGS]),
+        ({"answers": {LOGS: REJECTED[LOGS]}}, "rejected 1 log record: it does not say why", [TRACES, LOGS]),
+    ],
+    ids=["refused key", "broken", "away", "rejected spans", "rejected logs"],
 )
-def test_partially_rejected_export_warns_and_continues(path, words, run, backend):
-    backend.answers = {path: REJECTED[path].SerializeToString()}
-    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
-    assert done.returncode == results.gate.exit_code
-    assert "warning: the results were not exported: 127.0.0.1:" in done.stderr
-    assert words in done.stderr
-    assert KEY not in done.stdout + done.stderr
-    assert [path for path, _ in backend.headers] == [TRACES, LOGS]
+async def test_failed_or_partially_rejected_export_gives_reason_without_the_key(
+    fields, message, paths, exported, backend
+):
+    vars(backend).update(fields)
+    with pytest.raises(ExportError) as failed:
+        await send(exported[1], backend.url)
+    assert str(failed.value).startswith("127.0.0.1:")
+    assert (message in str(failed.value), KEY in str(failed.value)) == (True, False)
+    assert [path for path, _ in backend.headers] == paths
 
 
-def test_success_response_with_any_body_causes_no_warning(run, backend):
+async def test_success_response_with_any_body_is_no_failure(exported, backend):
     for answer in (b"", b"{}", b"ok", ExportTraceServiceResponse().SerializeToString()):
         backend.answers = {TRACES: answer, LOGS: answer}
-        done, _ = run(backend.url)
-        assert "warning" not in done.stderr
+        await send(exported[1], backend.url)
+    assert [path for path, _ in backend.headers] == [TRACES, LOGS] * 4
 
 
-def test_spans_and_logs_are_sent_in_parts(run, backend):
-    _, results = run(backend.url)
+def test_spans_and_logs_are_sent_in_parts(exported):
+    _, results, _ = exported
     suite = results.suites[0]
     tests = [replace(suite.tests[0], name=f"t{number}") for number in range(250)]
     many = replace(results, suites=(replace(suite, tests=tests),))
@@ -218,19 +231,25 @@ def test_spans_and_logs_are_sent_in_parts(run, backend):
     assert len({span.span_id for some in spans for span in some}) == 251
 
 
-@pytest.mark.parametrize(
-    ("url", "headers", "words"),
+@each_row(
+    ("url", "headers", "message"),
     [
-        ("localhost:4318", "", "--otlp-endpoint must be an http(s):// address"),
-        ("http://u:secret-of-mine@x", "", "keys go into OTEL_EXPORTER_OTLP_HEADERS"),
-        ("http://x:99999", "", "--otlp-endpoint must be"),
-        ("http://x", "nothing", "OTEL_EXPORTER_OTLP_HEADERS is not a list"),
+        ("localhost:4318", "", "`otlp_endpoint=` must be an http(s):// address"),
+        ("http://u:secret-of-mine@x", "", f"keys go into {HEADERS}"),
+        ("http://x:99999", "", "`otlp_endpoint=` must be"),
+        ("http://x", "nothing", f"{HEADERS} is not a list"),
         ("http://x", "key=a%0Ab", "no HTTP header can carry"),
     ],
 )
-def test_invalid_endpoint_or_headers_are_refused_before_the_run(url, headers, words, run):
-    done, results = run(url, OTEL_EXPORTER_OTLP_HEADERS=headers)
+def test_invalid_endpoint_or_headers_are_refused(url, headers, message):
+    with pytest.raises(UsageError) as refused:
+        check(url, {HEADERS: headers})
+    assert (message in str(refused.value), "secret-of-mine" in str(refused.value)) == (True, False)
+
+
+def test_invalid_endpoint_is_refused_before_the_run(run):
+    done, results = run("http://u:secret-of-mine@x")
     assert (done.returncode, results) == (2, None)
-    assert words in done.stderr
+    assert "--otlp-endpoint must be an http(s):// address" in done.stderr
     assert "secret-of-mine" not in done.stderr
     assert "Traceback" not in done.stderr
