@@ -50,7 +50,7 @@ async def test_results_do_not_depend_on_concurrency():
     assert texts[0].wins > 5
 
 
-async def test_bug_stops_asking_and_keeps_the_answers_so_far():
+async def test_refused_key_interruption_or_bug_stops_questions_and_keeps_answers():
     asking = ask_with(fakes.ScriptedLLM(["x"]))
 
     async def ask(number: int) -> int:
@@ -60,9 +60,6 @@ async def test_bug_stops_asking_and_keeps_the_answers_so_far():
     answers = await asking.each(range(6), ask, lambda _: None)
     assert answers == [3, 5, 10, None, None, None]
     assert isinstance(asking.stop.bug, ZeroDivisionError)
-
-
-async def test_refused_key_or_interruption_stops_further_questions():
     llm = fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")])
     asking = ask_with(llm)
 

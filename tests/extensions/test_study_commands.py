@@ -194,12 +194,10 @@ PANEL = JudgeSettings(llm_key="k", judge_panel="a,b", judge_model="c")
         (lambda: attack_judge(A, 10, PANEL, RunContext()), "Omit one of them"),
         (lambda: probe(suites=["suite.json"], results=A), "no key"),
         (lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"), "nowhere"),
-        (
-            lambda: probe(suites=["demo:hr"], results=A, llm_key="k"),
-            "holds no judged criterion of these suites",
-        ),
+        (lambda: probe(suites=["demo:hr"], results=A, llm_key="k"),
+         "holds no judged criterion of these suites"),
     ],
-)
+)  # fmt: skip
 def test_invalid_study_settings_are_refused_before_anything_is_asked_or_written(
     runs, monkeypatch, call, message
 ):

@@ -13,12 +13,11 @@ import framework_chats
 import pytest
 import recorded_http
 import world
-from agent_cases import UNREACHABLE_URL
 from each_row import each_row
 
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
-from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolCall
 from ci_evals.extensions.a2a.agent import A2aAgent
 
@@ -53,8 +52,8 @@ def messages(stub):
 
 
 @each_wire
-async def test_text_and_calls_of_messages_and_tasks_are_read(name):
-    """Text of messages, and of artifacts in one piece or several; calls where the options say they are."""
+async def test_text_and_calls_are_read_and_calls_are_unknown_without_their_key(name):
+    # Text of messages, and of artifacts in one piece or several; calls where the options say they are.
     (hello, refund, data), stub = await converse(name, "refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (refund.agent, refund.tool_calls, refund.error_response) == (REFUNDED, CALLS, False)
@@ -70,6 +69,9 @@ async def test_text_and_calls_of_messages_and_tasks_are_read(name):
     assert not any("taskId" in message for message in messages(stub)), "a task that is done takes no message"
     versions = {headers.get("a2a-version") for headers in stub.headers[1:]}
     assert versions == ({None} if "0.3" in name else {"1.0"})
+    (_, refund, _), _ = await converse(name, "refund", in_answers("toolCalls", "calls"))
+    assert (refund.agent, refund.tool_calls) == (REFUNDED, None)
+    assert (refund.workflows, refund.handed_over) == (None, None)
 
 
 @each_wire
@@ -100,13 +102,6 @@ async def test_failed_task_is_an_agent_error_and_auth_required_ends_the_trial(na
         assert (failed.error_response, failed.error_detail) == (True, "-32603: the model is down")
 
 
-@each_wire
-async def test_a2a_calls_are_unknown_if_answer_lacks_configured_calls_key(name):
-    (_, refund, _), _ = await converse(name, "refund", in_answers("toolCalls", "calls"))
-    assert (refund.agent, refund.tool_calls) == (REFUNDED, None)
-    assert (refund.workflows, refund.handed_over) == (None, None)
-
-
 COMPLETED, INCOMPLETE = "TASK_STATE_COMPLETED", "ended its stream before the answer was complete"
 WRONG_VERSION = '"error":{"code":-32009,"message":"Version?"},"x":'
 
@@ -118,22 +113,14 @@ WRONG_VERSION = '"error":{"code":-32009,"message":"Version?"},"x":'
         ("a2a", COMPLETED, "TASK_STATE_DONE", INCOMPLETE),
         ("a2a-0.3", '"completed"', '"unknown"', INCOMPLETE),
         ("a2a-blocking", COMPLETED, "DONE", "task is in the state 'DONE', which A2A does not have"),
-        (
-            "a2a-blocking",
-            '"text":"[^"]*"',
-            '"url":"x"',
-            "the agent gave an empty reply: its message has no text",
-        ),
+        ("a2a-blocking", '"text":"[^"]*"', '"url":"x"',
+         "the agent gave an empty reply: its message has no text"),
         ("a2a-blocking", '"message":', '"news":', "the agent's answer is neither a message nor a task"),
         ("a2a-blocking", '"result"', '"outcome"', "the agent's answer is neither a message nor a task"),
-        (
-            "a2a-blocking",
-            '"result":',
-            WRONG_VERSION,
-            "the agent answered with an error: -32009: Version? (its card promises A2A 1.0)",
-        ),
+        ("a2a-blocking", '"result":', WRONG_VERSION,
+         "the agent answered with an error: -32009: Version? (its card promises A2A 1.0)"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, why):
     replies, _ = await converse(name, "refund", in_answers(old, new))
     errors = [reply for reply in replies if isinstance(reply, str)]
@@ -141,7 +128,7 @@ async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, w
     assert why in errors[0]
 
 
-async def test_task_without_a_question_or_with_another_context_id_is_an_error():
+async def test_task_without_question_or_of_other_context_is_an_error_and_news_are_ignored():
     change = in_answers('"text":"Which order[?]"', '"text":" "')
     (asked, _), _ = await converse("a2a-blocking", "asks", change)
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
@@ -151,9 +138,6 @@ async def test_task_without_a_question_or_with_another_context_id_is_an_error():
     with recorded_http.serve_recorded(exchanges) as stub:
         (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
     assert other == "the agent answered in another conversation than the message's"
-
-
-async def test_unknown_stream_updates_are_ignored():
     update = '{"result": {"artifactUpdate"'
     news = f'{{"result": {{"reasoningUpdate": {{"contextId": 7}}}}, "id": 1}}\r\n\r\ndata: {update}'
     change = in_answers(re.escape(update), news)
@@ -174,27 +158,19 @@ def offering(*interfaces):
     [
         (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
         ([], "it offers none; ci-evals needs"),
-        (
-            offering({"protocolBinding": "GRPC"}, {"protocolVersion": "2.0"}),
-            "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs",
-        ),
+        (offering({"protocolBinding": "GRPC"}, {"protocolVersion": "2.0"}),
+         "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs"),
         (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; ci-evals needs"),
-        (
-            card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
-            "it offers GRPC 0.3; ci-evals needs",
-        ),
+        (card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
+         "it offers GRPC 0.3; ci-evals needs"),
         (offering({"url": "http://10.0.0.1/"}), "the agent card names http://10.0.0.1/, another server than"),
-        (
-            offering({"url": "http://127.0.0.1:99999/"}),
-            "the agent card names http://127.0.0.1:99999/, another server than",
-        ),
+        (offering({"url": "http://127.0.0.1:99999/"}),
+         "the agent card names http://127.0.0.1:99999/, another server than"),
         (world.fault(404), "(no agent card there: see adapterOptions.card)"),
-        (
-            world.Fault(200, "<html>", content_type="text/html"),
-            "gave an answer that cannot be read (not JSON)",
-        ),
+        (world.Fault(200, "<html>", content_type="text/html"),
+         "gave an answer that cannot be read (not JSON)"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_agent_card_is_an_error_before_the_first_message(answer, why):
     with world.serving() as server:
         url = f"http://127.0.0.1:{server.port}"
@@ -256,15 +232,3 @@ async def test_metadata_and_key_are_sent_and_the_agent_card_is_read_once():
         for session in sessions:
             await agent.close(session)
     assert [path for _, path, _ in stub.asked] == ["/.well-known/agent-card.json"]
-
-
-async def test_unreachable_a2a_server_and_refused_key_are_different_errors():
-    with pytest.raises(AgentError) as gone:
-        await framework_chats.agent("a2a", UNREACHABLE_URL).open_session(AgentContract.played_test)
-    assert not isinstance(gone.value, AgentAccessError)
-    with world.serving() as server:
-        card_request = server.expect_request("/.well-known/agent-card.json")
-        card_request.respond_with_response(world.UNAUTHORIZED.response())
-        agent = framework_chats.agent("a2a", f"http://127.0.0.1:{server.port}")
-        with pytest.raises(AgentAccessError):
-            await agent.open_session(AgentContract.played_test)

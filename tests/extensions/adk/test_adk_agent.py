@@ -48,12 +48,10 @@ async def test_recorded_run_gives_text_calls_tokens_and_session_state() -> None:
     (hello, refund), state, asked = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (hello.input_tokens, hello.output_tokens) == (10, 7)
-    assert refund.agent == "Let me see.\n\nI refunded 42."
-    assert calls_of(refund) == CALLS
+    assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
     assert (refund.workflows, refund.input_tokens, refund.output_tokens) == (("lookup", "refund"), 30, 21)
     assert 0 < refund.first_token_seconds <= refund.latency_seconds
     assert state == {"name": "Ida Berg", "refunded": 42}
-
     opening, first, *_ = asked
     assert opening[2] == AgentContract.played_test.user_info == {"name": "Ida Berg"}
     ids = {"appName": "refunds", "userId": opening[1].split("/")[4], "sessionId": opening[1].split("/")[6]}
@@ -66,24 +64,19 @@ async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, pat
     """Parts of a text are not repeated; a run that is answered whole has no time to first token."""
     (refund,), _, asked = await recorded(name)
     assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
-    assert asked[1][1] == path
-    assert (refund.first_token_seconds is None) == (name == "whole")
+    assert (asked[1][1], refund.first_token_seconds is None) == (path, name == "whole")
 
 
-async def test_confirmed_call_is_read_as_one_call_with_its_final_response() -> None:
+async def test_recorded_confirmations_waits_and_failures_are_read():
     (closed,), _, asked = await recorded("confirmed")
     arguments = {"reason": "asked for"}
     assert calls_of(closed) == [("close_account", arguments, {"result": "closed"}, "ok", "refunds")]
     (part,) = asked[2][2]["newMessage"]["parts"]
     assert part["functionResponse"]["name"] == "adk_request_confirmation"
     assert part["functionResponse"]["response"] == {"confirmed": True}
-
     (waiting,), _, _ = await recorded("waits")
     assert waiting.startswith("the agent waits for a decision (Please approve or reject the tool call")
     assert waiting.endswith("set the answer in adapterOptions.confirmation")
-
-
-async def test_failed_run_is_an_agent_error_and_an_unknown_app_is_reported() -> None:
     (failed,), state, _ = await recorded("failed")
     assert (failed.error_response, failed.error_detail) == (True, "RuntimeError: the model is down")
     assert state == {"name": "Ida Berg"}
@@ -117,12 +110,10 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
         (["data: {]\n\n"], "sent an event that cannot be read (not JSON): {]"),
         (['data: {"content": '], "an event that cannot be read"),
         ([": nothing\n\n"], "sent a stream without an event"),
-        (
-            [adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
-            "asks its client for something that ci-evals cannot provide (adk_request_credential)",
-        ),
+        ([adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
+         "asks its client for something that ci-evals cannot provide (adk_request_credential)"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: list[Any], why: str) -> None:
     reply = await reply_to(stub, *events)
     assert isinstance(reply, str)
@@ -137,16 +128,6 @@ async def test_non_adk_server_and_endless_confirmations_are_errors(stub: Any) ->
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
     reply = await reply_to(stub, asking, confirmation={"confirmed": True})
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
-
-
-async def test_thoughts_and_user_texts_are_left_out_and_filtered_reply_is_error(stub: Any) -> None:
-    reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
-    assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
-    cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
-    assert (cut.agent, cut.error_response) == ("Half", None)
-    thought, words = {"text": "Hm", "thought": True}, {"text": "Hi"}
-    reply = await reply_to(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
-    assert reply.agent == "Hi"
 
 
 @each_row(
@@ -166,13 +147,7 @@ async def test_responses_are_matched_to_calls_by_id_or_name(
     assert (made.arguments, made.result, made.status) == expected
 
 
-async def test_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
-    for call in ({"functionCall": {"id": "1"}}, {"functionCall": {}}, {"toolCall": {}}):
-        reply = await reply_to(stub, adk_event(call), adk_event({"text": "Done"}))
-        assert (reply.tool_calls, reply.workflows) == (None, None)
-
-
-async def test_built_in_and_long_running_tools_are_read_as_calls(stub: Any) -> None:
+async def test_built_in_and_long_running_tools_are_calls_and_a_nameless_one_is_unknown(stub):
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     result = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
     reply = await reply_to(stub, adk_event(call, result, {"text": "I looked it up."}))
@@ -180,10 +155,13 @@ async def test_built_in_and_long_running_tools_are_read_as_calls(stub: Any) -> N
     assert search[:4] == ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok")
     reply = await reply_to(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))
     assert [(made.name, made.status) for made in reply.tool_calls] == [("refund", "unknown")]
+    for call in ({"functionCall": {"id": "1"}}, {"functionCall": {}}, {"toolCall": {}}):
+        reply = await reply_to(stub, adk_event(call), adk_event({"text": "Done"}))
+        assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
-async def test_user_id_and_state_options_are_sent_and_hand_overs_need_no_text(stub: Any) -> None:
-    """The test's own data takes precedence over the options."""
+async def test_options_are_sent_and_thoughts_and_user_texts_are_not_in_the_reply(stub):
+    # The test's own data takes precedence over the options.
     options = {"state": {"plan": "Pro", "name": "Nobody"}, "userId": "u/1"}
     await reply_to(stub, adk_event({"text": "Hi"}), **options)
     opening = stub.asked[0]
@@ -192,6 +170,13 @@ async def test_user_id_and_state_options_are_sent_and_hand_overs_need_no_text(st
     call = {"functionCall": {"id": "1", "name": "to_person"}}
     response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
     assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated
+    reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
+    assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
+    cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
+    assert (cut.agent, cut.error_response) == ("Half", None)
+    thought, words = {"text": "Hm", "thought": True}, {"text": "Hi"}
+    reply = await reply_to(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
+    assert reply.agent == "Hi"
 
 
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])

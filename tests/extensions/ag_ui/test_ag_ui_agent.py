@@ -121,7 +121,7 @@ async def recorded(name: str) -> tuple[list[Any], Any]:
     return talked
 
 
-async def test_recorded_agent_gives_text_calls_state_and_tokens() -> None:
+async def test_recorded_text_calls_state_tokens_approvals_and_errors_are_read():
     (hello, refund), state = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert refund.agent == "Let me see. \n\nI refunded 42."
@@ -131,9 +131,6 @@ async def test_recorded_agent_gives_text_calls_state_and_tokens() -> None:
     ]
     assert state == {"refunded": 42, "plan": ""}
     assert (refund.input_tokens, refund.output_tokens) == (150, 21)
-
-
-async def test_recorded_approvals_and_errors_are_read() -> None:
     (closed,), _ = await recorded("approval")
     assert [(call.name, call.arguments, call.result) for call in closed.tool_calls] == [
         ("close_account", {"reason": "asked for"}, "closed")
@@ -143,15 +140,13 @@ async def test_recorded_approvals_and_errors_are_read() -> None:
     (failed,), state = await recorded("failed")
     assert (failed.error_response, failed.error_detail) == (True, "the model is down")
     assert state == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
-
     cancelled = ag_ui_run(*LOOKUP, text="Let me", outcome={"type": "cancelled"})
     assert await fails(cancelled) == "the agent's run was cancelled before it completed"
 
 
-async def test_calls_come_in_order_with_results_and_tokens_are_summed() -> None:
+async def test_calls_come_in_order_with_results_and_a_run_without_calls_proves_none():
     usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]
     done = await talk(ag_ui_run(*LOOKUP, *REFUND, text="Refunded.", usage=usage))
-
     assert done.calls == [
         ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}),
         ("refund", {"order": "A-1", "amount": 42}, "ok"),
@@ -160,10 +155,7 @@ async def test_calls_come_in_order_with_results_and_tokens_are_summed() -> None:
     assert (done.reply.input_tokens, done.reply.output_tokens) == (150, 10)
     assert 0 < done.reply.first_token_seconds <= done.reply.latency_seconds
     assert done.reply.handed_over is None
-
-
-async def test_run_without_calls_proves_no_call_and_escalation_tool_hands_over() -> None:
-    """The protocol reports all of them. It does not report rules, or what was never counted."""
+    # The protocol reports all of them. It does not report rules, or what was never counted.
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
     assert (done.reply.rules, done.reply.input_tokens, done.reply.error_response) == (None, None, False)
@@ -173,7 +165,7 @@ async def test_run_without_calls_proves_no_call_and_escalation_tool_hands_over()
     assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
 
 
-async def test_chunks_without_ids_continue_the_message_or_call() -> None:
+async def test_chunks_continue_messages_and_subagents_are_named_in_calls():
     chunks = (
         {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "refund", "delta": '{"order":'},
         {"type": "TOOL_CALL_CHUNK", "delta": '"A-1"}'},
@@ -182,6 +174,14 @@ async def test_chunks_without_ids_continue_the_message_or_call() -> None:
     )
     done = await talk(ag_ui_run(*chunks))
     assert (done.calls, done.reply.agent) == ([("refund", {"order": "A-1"}, None)], "Refunded")
+    # Unless nobody else says anything.
+    sub = {"subagentRunId": "s1"}
+    started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
+    begun, *others = LOOKUP
+    words = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "s", "delta": "Thinking", **sub}
+    done = await talk(ag_ui_run(started, {**begun, **sub}, *others, words, text="Refunded."))
+    assert (done.reply.agent, done.reply.tool_calls[0].agent) == ("Refunded.", "desk")
+    assert (await talk(ag_ui_run(started, words))).reply.agent == "Thinking"
 
 
 async def test_only_new_messages_of_a_snapshot_belong_to_the_reply() -> None:
@@ -199,7 +199,6 @@ async def test_only_new_messages_of_a_snapshot_belong_to_the_reply() -> None:
     streamed = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "other", "delta": "Streamed"}
     snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
     done = await talk(ag_ui_run(streamed, snapshot), texts=("Hello", "Bye"))
-
     assert done.replies[0].agent == "Streamed\n\nRefunded."
     (made,) = done.replies[0].tool_calls
     assert (made.arguments, made.result, made.status) == ({"amount": 42}, "no such order", "error")
@@ -219,46 +218,26 @@ async def test_unsent_user_message_in_snapshot_does_not_hide_earlier_calls(first
         {"id": "m2", "role": "assistant", "content": "All right."},
     ]
     done = await talk(ag_ui_run({"type": "MESSAGES_SNAPSHOT", "messages": messages}))
-    assert done.reply.agent == "One moment.\n\nAll right."
-    assert done.calls == [("refund", {"amount": 42}, None)]
+    assert (done.reply.agent, done.calls) == ("One moment.\n\nAll right.", [("refund", {"amount": 42}, None)])
     assert not done.reply.tool_calls_partial
 
 
-async def test_subagents_are_named_in_calls_and_their_texts_are_not_the_reply() -> None:
-    """Unless nobody else says anything."""
-    sub = {"subagentRunId": "s1"}
-    started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
-    begun, *others = LOOKUP
-    words = {"type": "TEXT_MESSAGE_CHUNK", "messageId": "s", "delta": "Thinking", **sub}
-    done = await talk(ag_ui_run(started, {**begun, **sub}, *others, words, text="Refunded."))
-    assert (done.reply.agent, done.reply.tool_calls[0].agent) == ("Refunded.", "desk")
-    assert (await talk(ag_ui_run(started, words))).reply.agent == "Thinking"
-
-
-async def test_client_tools_get_their_configured_results() -> None:
+async def test_client_tools_and_interrupts_get_their_configured_answers():
     tool = {"name": "confirm", "description": "Asks the user.", "parameters": {"type": "object"}}
     asking = ag_ui_run(*ag_ui_call("confirm", {"order": "A-1"}))
     fields = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
     done = await talk(asking, ag_ui_run(text="Refunded."), **fields)
-
-    assert done.calls == [("confirm", {"order": "A-1"}, {"ok": True})]
-    assert done.bodies[0]["tools"] == [tool]
+    assert (done.calls, done.bodies[0]["tools"]) == ([("confirm", {"order": "A-1"}, {"ok": True})], [tool])
     result = done.bodies[1]["messages"][-1]
     assert (result["role"], result["toolCallId"], result["content"]) == ("tool", "call-1", '{"ok":true}')
-
     assert "called the tool 'confirm' and waits for its result" in await fails(asking, tools=[tool])
     assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
-
-
-async def test_interrupts_are_answered_with_the_configured_resume_value() -> None:
     interrupt = {"id": "i1", "reason": "tool_call", "message": "Refund 42?", "toolCallId": "call-1"}
     outcome = {"type": "interrupt", "interrupts": [interrupt]}
     asking = ag_ui_run(*ag_ui_call("refund", {"amount": 42}), outcome=outcome)
     done = await talk(asking, ag_ui_run(text="Refunded."), resume={"approved": True})
     answer = {"interruptId": "i1", "status": "resolved", "payload": {"approved": True}}
-    assert done.bodies[1]["resume"] == [answer]
-    assert done.calls == [("refund", {"amount": 42}, None)]
-
+    assert (done.bodies[1]["resume"], done.calls) == ([answer], [("refund", {"amount": 42}, None)])
     message = await fails(asking)
     assert message.startswith("the agent waits for a decision (tool_call: Refund 42?); set the answer")
 
@@ -302,7 +281,6 @@ async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incom
     known = await talk(ag_ui_run({"type": "NEWS", "x": [1]}, {"type": "run_error"}, *LOOKUP, text="Hi"))
     assert (known.reply.agent, known.reply.tool_calls_partial) == ("Hi", False)
     assert (await talk(ag_ui_run({"type": "TOOL_CALL_NEWS"}, text="Hi"))).reply.tool_calls_partial
-
     nameless = {"id": "a", "role": "assistant", "toolCalls": [{}]}
     for event in (
         {"type": "TOOL_CALL_START", "toolCallId": "c"},
@@ -349,9 +327,7 @@ async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_tr
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
     run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
     done = await talk(run, userInfo="state")
-    assert done.state["orders"] == ["A-1", "A-2"]
-    assert TEST.user_info["orders"] == ["A-1"]
-
+    assert (done.state["orders"], TEST.user_info["orders"]) == (["A-1", "A-2"], ["A-1"])
     state = AgentState({})
     events = [Event({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]})]
     ag_ui_wire.read(events, [], state, Redactor())
@@ -364,7 +340,7 @@ async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_tr
     assert "cut off here: nested deeper" in json.dumps(done.state)
 
 
-def test_received_events_are_not_modified() -> None:
+def test_events_are_read_in_linear_time_and_not_modified():
     messages = [{"id": "m", "role": "assistant", "content": "Hi", "toolCalls": []}]
     listed = [
         {"type": "MESSAGES_SNAPSHOT", "messages": messages},
@@ -375,11 +351,7 @@ def test_received_events_are_not_modified() -> None:
     ]
     before = deepcopy(listed)
     run = ag_ui_wire.read([Event(event) for event in listed], [], AgentState({}), Redactor())
-    assert run.texts == ["Hi there"]
-    assert listed == before
-
-
-def test_events_are_read_in_linear_time() -> None:
+    assert (run.texts, listed) == (["Hi there"], before)
     events = [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "word " * 20}] * 9_000
     for number in range(2_000):
         events += ag_ui_call("lookup", {"n": number}, "ok", call_id=f"c{number}")
@@ -396,17 +368,8 @@ _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
 @given(any_json(), any_json(), any_json())
 def test_arbitrary_events_are_read_or_raise_agent_error(first: Any, second: Any, third: Any) -> None:
     values = [first, second, third]
-    keys = [
-        "messageId",
-        "toolCallId",
-        "toolCallName",
-        "delta",
-        "content",
-        "messages",
-        "snapshot",
-        "usage",
-        "role",
-    ]
+    keys = ("messageId", "toolCallId", "toolCallName", "delta", "content", "messages", "snapshot")
+    keys += ("usage", "role")
     events = [
         Event({"type": kind, **{key: values[(i + j) % 3] for j, key in enumerate(keys)}})
         for i, kind in enumerate(_TYPES * 2)
@@ -504,8 +467,8 @@ def test_malformed_patches_are_refused(patch):
         patched({}, patch)
 
 
-def test_json_patch_that_copies_or_nests_too_much_is_refused():
-    """40 operations would make 10^12 values; a copied text takes memory only when it is written."""
+def test_json_patch_that_copies_too_much_is_refused_without_showing_the_document():
+    # 40 operations would make 10^12 values; a copied text takes memory only when it is written.
     doubling = [operation("copy", f"/{number}", "") for number in range(40)]
     begun = time.process_time()
     with pytest.raises(PatchError, match=f"copies more than {MAX_COPIED:,} values"):
@@ -519,9 +482,6 @@ def test_json_patch_that_copies_or_nests_too_much_is_refused():
     deeper = [operation("add", "/a" * 301 * number, nested) for number in range(12)]
     with pytest.raises(PatchError, match=r"operation 12 \(copy .*\): the value is nested too deep"):
         patched(None, [*deeper, operation("copy", "/b", "")])
-
-
-def test_patch_errors_do_not_show_the_document():
     for failing in (operation("test", "/a", "y"), operation("add", "/b/c", 1), operation("remove", "/c")):
         with pytest.raises(PatchError) as caught:
             patched({"a": "private"}, [failing])

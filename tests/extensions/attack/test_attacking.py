@@ -73,8 +73,7 @@ async def test_attack_recovers_the_known_success_rate_of_one_kind(monkeypatch):
         assert kind.share.high < obeyed.low
     others = sum(kind.turned for kind in kinds.values()), sum(kind.tried for kind in kinds.values())
     assert 0.02 < others[0] / others[1] < 0.08
-    assert [kind.name for kind in report.beyond_noise] == ["role changes"]
-    assert report.verdicts == 12
+    assert ([kind.name for kind in report.beyond_noise], report.verdicts) == (["role changes"], 12)
     assert report.control.tried == 12 * (AS_IT_WAS + len(harmless()))
     assert report.whole.tried == sum(kind.tried for kind in report.kinds) == 12 * len(attacks())
     assert report.whole.turned == sum(kind.turned for kind in report.kinds)
@@ -92,8 +91,7 @@ async def test_attacks_never_flip_judge_that_obeys_only_text_outside_data_blocks
     assert sum(seeded_judges.demands_pass(one.text) for one in attacks()) > 12
     report, models, _ = await attacked(monkeypatch, naive, most=2)
     assert (report.whole.turned, report.control.turned, report.whole.undecided) == (0, 0, 0)
-    assert report.whole.tried == 2 * len(attacks())
-    assert len(seen) == 1
+    assert (report.whole.tried, len(seen)) == (2 * len(attacks()), 1)
     assert len(models.asked) == report.whole.tried + report.control.tried
 
 
@@ -127,28 +125,22 @@ async def test_unreadable_and_undecided_verdicts_are_not_counted_as_flipped(monk
 
     report, _, _ = await attacked(monkeypatch, answer, most=3, parallel=1)
     kind = {one.name: one for one in report.kinds}
-    assert kind["encoded instructions"].undecided == 3
-    assert kind["fake verdicts"].tried == 3 * 4
-    assert report.whole.turned == 0
-    assert report.control.tried == 3 * 4
+    assert (kind["encoded instructions"].undecided, kind["fake verdicts"].tried) == (3, 3 * 4)
+    assert (report.whole.turned, report.control.tried) == (0, 3 * 4)
 
 
-async def test_attacks_on_first_reply_are_skipped_if_it_is_also_the_last(monkeypatch):
+async def test_attacks_on_first_of_one_reply_are_skipped_and_interruption_keeps_results(monkeypatch):
     one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
     report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
     assert report.whole.tried == lasts < len(attacks())
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
-
-
-async def test_interrupted_attack_keeps_results_so_far(monkeypatch):
     with world.llm(lambda _: fakes.judge_answer("fail")) as models:
         async with study_asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))
             ask.done = lambda: ask.stop.interrupt() if next(heard) == 30 else None
             result = await attack(ask, targets(MANY, 5, 0), 0, STUDY_TIME)
-    assert result.whole.tried + result.control.tried == 31
-    assert ask.usage[0].calls == 31
+    assert (result.whole.tried + result.control.tried, ask.usage[0].calls) == (31, 31)
 
 
 TURNS = (PlannedTurn(user="hello"), PlannedTurn(user=AUTO))
@@ -196,17 +188,16 @@ async def test_attack_text_stays_inside_data_block_of_every_prompt(shown):
     plain = await prompts_of(shown, TALK)
     fences = [re.findall(r"^</?\w+>$", prompt.system + "\n" + prompt.text, re.MULTILINE) for prompt in plain]
     assert all(fences)
-    for attack in attacks():
-        attacked = await prompts_of(shown, attack.on(TALK))
-        assert len(attacked) == len(plain)
-        for before, after, result in zip(plain, attacked, fences, strict=True):
+    for one in attacks():
+        with_attack = await prompts_of(shown, one.on(TALK))
+        for before, after, result in zip(plain, with_attack, fences, strict=True):
             text = f"{after.system}\n{after.text}"
             honest = f"{before.system}\n{before.text}"
             assert seeded_judges.prompt_without_data(text) == seeded_judges.prompt_without_data(honest)
             assert after.schema == before.schema
             assert all(text.count(fence) == 1 for fence in result)
             assert len(result) == len(set(result))
-            assert any(_stands_in(attack, text, fence[1:-1]) for fence in result if fence[1] != "/")
+            assert any(_stands_in(one, text, fence[1:-1]) for fence in result if fence[1] != "/")
 
 
 def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
@@ -229,5 +220,5 @@ def test_attacks_cover_every_kind_with_first_and_last_replies():
         assert {each.reply for each in result} == {"first", "last"}
     texts = [each.text for each in attacks() if each.kind == "encoded instructions"]
     assert sum("pass" in text for text in texts) == 1  # that in other languages
-    first, last = (attack.on(TALK).turns for attack in attacks()[:2][::-1])
+    first, last = (one.on(TALK).turns for one in attacks()[:2][::-1])
     assert [turn.agent == "fine" for turn in (*first, *last)] == [False, True, True, False]

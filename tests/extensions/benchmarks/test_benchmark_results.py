@@ -33,7 +33,7 @@ def lm_eval(folder: str, kind: str) -> ResultSet:
     return read_set(str(path.relative_to(FILES)))
 
 
-def test_lm_eval_samples_count_once_per_filter_and_are_paired_by_their_hashes() -> None:
+def test_lm_eval_samples_count_once_per_filter_and_results_are_their_mean():
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
     assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}
@@ -41,9 +41,6 @@ def test_lm_eval_samples_count_once_per_filter_and_are_paired_by_their_hashes() 
     base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
     assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
     assert outcomes_by_test(base) != outcomes_by_test(worse)
-
-
-def test_lm_eval_results_equal_the_mean_of_their_samples_and_name_the_model() -> None:
     (path,) = (FILES / "lm-eval/base").glob("results_*.json")
     stated = {results.suite: results for results in read_sets(str(path.relative_to(FILES)))}
     assert sorted(stated) == ["shop_choice", "shop_words"]  # and not their group
@@ -69,8 +66,7 @@ def test_lm_eval_results_equal_the_mean_of_their_samples_and_name_the_model() ->
 )  # fmt: skip
 def test_human_eval_pass_at_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
     results = read_set(f"human-eval/{name}.jsonl_results.jsonl")
-    assert results.suite == "HumanEval"
-    assert official_score(results).pass_at_k == stated
+    assert (results.suite, official_score(results).pass_at_k) == ("HumanEval", stated)
     assert (official_score(results).value, official_score(results).of) == (stated[1], 3)
 
 
@@ -89,7 +85,7 @@ def test_means_are_summed_as_numpy_does(size: int) -> None:
     assert pass_at_k.mean(values) == float(numpy.array(values).mean())
 
 
-def test_swe_bench_infrastructure_errors_and_empty_patches_are_undecided() -> None:
+def test_swe_bench_errors_are_undecided_and_bad_totals_contradict():
     results = read_set("swe-bench/demo__agent.base.json")
     assert results.arm == "demo/agent"
     result = outcomes_by_test(results)
@@ -99,17 +95,7 @@ def test_swe_bench_infrastructure_errors_and_empty_patches_are_undecided() -> No
     assert row_of(results, "demo__shop-7").reason == "container unavailable"
     assert row_of(results, "demo__shop-1").groups == ("demo/shop",)
     results = read_set("swe-bench/demo__agent.worse.json")
-    assert len(results.rows) == 10
-    assert row_of(results, "demo__shop-3").reason == "ambiguous: missing_module"
-
-
-@pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
-def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int) -> None:
-    score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
-    assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
-
-
-def test_swe_bench_instance_reports_are_read_and_bad_totals_contradict() -> None:
+    assert (len(results.rows), row_of(results, "demo__shop-3").reason) == (10, "ambiguous: missing_module")
     assert outcomes_by_test(read_set("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
     assert row_of(read_set("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
     assert outcomes_by_test(read_set("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
@@ -121,6 +107,12 @@ def test_swe_bench_instance_reports_are_read_and_bad_totals_contradict() -> None
     report["resolved_ids"] = []
     (results,) = read_text(json.dumps(report))
     assert "total_instances is 10, and its lists have 6 ids." in results.contradictions
+
+
+@pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
+def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int) -> None:
+    score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
+    assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +132,7 @@ def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls() -> No
     assert (results.suite, results.arm) == ("mock", "demo-agent")
     assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
     assert row_of(results, "2", 1).reason == "the database does not have the expected state; max steps"
-    assert row_of(results, "0").cost_usd == 0.012
-    assert row_of(results, "3", 3).trial == 3
+    assert (row_of(results, "0").cost_usd, row_of(results, "3", 3).trial) == (0.012, 3)
     user, called, result = row_of(read_set("tau2/base.json"), "0").conversation
     assert (user.role, result.text) == ("user", "Done.")
     assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
@@ -160,7 +151,6 @@ def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden() ->
     worse = {"q1": [FAILED], "q2": [FAILED], "q3": [PASSED], "q4": [PASSED]}
     assert outcomes_by_test(read_set("gaia/worse.jsonl")) == worse
     assert row_of(results, "q3").groups == ("level 2",)
-
     assert "Paris" not in repr(read_set("gaia/worse.jsonl"))
     data = (FILES / "gaia/base.jsonl").read_bytes()
     with pytest.raises(UsageError, match="`answers="):

@@ -149,7 +149,7 @@ def talk(folder, capsys):
     return talk
 
 
-def test_each_reply_is_shown_with_calls_rules_and_latency(talk):
+def test_reply_is_shown_with_calls_rules_latency_workflows_integrations_and_errors(talk, folder):
     talked = talk("refund A-1", "", "human")
     assert talked.code == Exit.PASSED
     assert (
@@ -172,26 +172,41 @@ The conversation ended: the agent handed over to a person.
     )
     assert talked.shop.closed == 1
 
+    class Aui(Shop):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
+            orders = Integration(code="orders", status=500, error="down")
+            trace = {"workflows": ("RETURN_REQUEST",), "integrations": (orders,)}
+            error = {"error_response": True, "error_detail": "no orders"}
+            missing = {"tool_calls_partial": True, "trace_missing": "the trace is late"}
+            return Reply(agent="", latency_seconds=0, **trace, **error, **missing)
 
-def test_chat_of_a_test_uses_its_user_data_world_and_earlier_messages(talk):
+    parts, chat = prepare("Hi")
+    shown = []
+    parts.context.show = shown.append
+    asyncio.run(chat.talk(Participants(Aui())))
+    assert shown[1].splitlines() == [
+        "agent>",
+        "       | workflows: RETURN_REQUEST",
+        "       | integrations: orders (500)",
+        "       | other tool calls unknown: the trace is late",
+        "       | error response: no orders",
+        "       | 0.000 s",
+    ]
+
+
+def test_chat_uses_the_tests_data_and_world_which_undo_and_restart_open_anew(talk):
     talked = talk("Hi", test="Refund")
     assert talked.shown.startswith("you>   Hello\nagent> Welcome back\nyou>   Hi\n")
     assert talked.shop.sessions == [[{"customer": "K-7"}, ["Hello", "Welcome back"], "Hi"]]
     assert talked.steps.done == [("up", {"customer": "K-7"}), ("down", {"customer": "K-7"})]
-    assert talked.shop.closed == 1
-    assert talk("Hi").shop.sessions == [[{}, [], "Hi"]]
-
-
-def test_undo_and_restart_open_new_session_and_ended_chat_takes_no_message(talk):
+    assert (talked.shop.closed, talk("Hi").shop.sessions) == (1, [[{}, [], "Hi"]])
     talked = talk("one", "two", "three", "/undo", "four")
-    assert talked.texts == [["one", "two", "three"], ["one", "two", "four"]]
-    assert talked.shop.closed == 2
+    assert (talked.texts, talked.shop.closed) == ([["one", "two", "three"], ["one", "two", "four"]], 2)
     # After the end too; a message that was never answered is the last one.
     assert talk("one", "human", "/undo", "two", is_terminal=True).texts == [["one", "human"], ["one", "two"]]
     assert talk("one", "break", "/undo", "two", is_terminal=True).texts == [["one", "break"], ["one", "two"]]
     talked = talk("one", "/restart", "two", test="Refund")
-    assert talked.texts == [["one"], ["two"]]
-    assert [step for step, _ in talked.steps.done] == ["up", "down"] * 2
+    assert (talked.texts, [step for step, _ in talked.steps.done]) == ([["one"], ["two"]], ["up", "down"] * 2)
     talked = talk("human", "hello?", "/quit", "more")
     assert talked.texts == [["human"]]
     assert "The conversation has ended. /undo, /restart" in talked.shown
@@ -205,7 +220,9 @@ def test_agent_error_ends_the_chat_unless_it_is_on_a_terminal(talk):
     assert (talked.code, talked.texts) == (Exit.PASSED, [["break"], ["more"]])
 
 
-def test_evaluate_command_grades_conversation_so_far_with_checks_of_test(talk):
+def test_evaluate_grades_with_the_checks_of_the_test_and_asks_the_judge_by_a_key(
+    talk, folder, monkeypatch, capsys
+):
     talked = talk("/evaluate", "Hi", "/evaluate", "refund A-1", "/evaluate", test="Refund")
     assert "Nothing was said yet." in talked.shown
     verdicts = [line.split()[0] for line in talked.shown.splitlines() if " It refunds" in line]
@@ -213,8 +230,6 @@ def test_evaluate_command_grades_conversation_so_far_with_checks_of_test(talk):
     assert "undecided The agent is polite: no judge is configured" in talked.shown
     assert "start chat with --test=NAME" in talk("Hi", "/evaluate").shown
 
-
-def test_evaluate_asks_the_judge_if_there_is_a_key(folder, monkeypatch, capsys):
     def chat(**options):
         _, chat = prepare("refund A-1", "/evaluate", test="Refund", provider="openai", **options)
         asyncio.run(chat.talk(Participants(Shop())))
@@ -244,8 +259,7 @@ def test_unknown_command_and_save_without_a_message_are_refused(talk, tmp_path):
     assert talked.code == Exit.PASSED
     talked = talk("/sing", "//sing")
     assert "No such command: /sing." in talked.shown
-    assert talked.shop.sessions[0][2:] == ["/sing"]
-    assert talked.code == Exit.USAGE
+    assert (talked.shop.sessions[0][2:], talked.code) == (["/sing"], Exit.USAGE)
     assert talk("/sing", is_terminal=True).code == Exit.PASSED
     talked = talk("/save new.yaml", "/save", "/undo")
     assert talked.shown.count("Nothing was said yet.") == 2
@@ -261,8 +275,7 @@ def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp
     assert saved["adapterOptions"]["headers"] == {"X-Key": "${SHOP_KEY}"}
     assert (saved["adapter"], saved["baseUrl"]) == ("http", "http://localhost:1")
     [test] = saved["tests"]
-    assert test["userInfo"] == {"customer": "K-7"}
-    assert test["setup"] == [{"command": ["make", "order"]}]
+    assert (test["userInfo"], test["setup"]) == ({"customer": "K-7"}, [{"command": ["make", "order"]}])
     assert test["teardown"] == [{"command": ["drop", "order"]}]
     earlier = [{"user": "Hello"}, {"assistant": "Welcome back"}]
     assert test["turns"] == [*earlier, {"user": "refund A-1"}, {"user": "Thanks"}]
@@ -279,6 +292,12 @@ def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp
     suite = load_suite(tmp_path / "again.yaml", environ=ENVIRON)
     assert asyncio.run(run_suite(Shop(), suite)).gate.passed
     assert not asyncio.run(run_suite(Lazy(), suite)).gate.passed
+    (tmp_path / "options.yaml").write_text("send: {body: {text: '{{message}}'}}\nreply: {text: $.text}\n")
+    options = {"base_url": "http://localhost:9", "adapter_options": tmp_path / "options.yaml"}
+    talk("Hi", "/save new.json", suite=None, adapter="http", **options)
+    saved = json.loads((tmp_path / "new.json").read_text())
+    assert (saved["adapter"], saved["baseUrl"]) == ("http", "http://localhost:9")
+    assert saved["adapterOptions"] == {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
 
 
 @pytest.mark.parametrize(
@@ -312,8 +331,7 @@ def test_save_into_a_json_suite_keeps_its_tests(talk, tmp_path, indent):
     (tmp_path / "shop.json").write_text(json.dumps(suite, indent=indent))
     talk("refund A-2", "/save shop.json Another")
     longer = json.loads((tmp_path / "shop.json").read_text())
-    assert longer["tests"][:2] == suite["tests"]
-    assert longer["tests"][2]["name"] == "Another"
+    assert (longer["tests"][:2], longer["tests"][2]["name"]) == (suite["tests"], "Another")
     assert "Fine: refund A-2" in longer["tests"][2]["evaluations"][-1]["x-note"]
 
 
@@ -331,17 +349,7 @@ def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     (tmp_path / name).write_text(text)
     talked = talk("Hi", f"/save {name}")
     assert why in talked.shown
-    assert (tmp_path / name).read_text() == text
-    assert talked.code == Exit.USAGE
-
-
-def test_agent_without_a_suite_is_saved_with_its_address_and_options(talk, tmp_path):
-    (tmp_path / "options.yaml").write_text("send: {body: {text: '{{message}}'}}\nreply: {text: $.text}\n")
-    options = {"base_url": "http://localhost:9", "adapter_options": tmp_path / "options.yaml"}
-    talk("Hi", "/save new.json", suite=None, adapter="http", **options)
-    saved = json.loads((tmp_path / "new.json").read_text())
-    assert (saved["adapter"], saved["baseUrl"]) == ("http", "http://localhost:9")
-    assert saved["adapterOptions"] == {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
+    assert ((tmp_path / name).read_text(), talked.code) == (text, Exit.USAGE)
 
 
 @pytest.mark.parametrize(
@@ -360,29 +368,6 @@ def test_unknown_test_suite_or_agent_is_refused(talk, options, message):
     assert message in str(caught.value)
 
 
-def test_workflows_integrations_and_errors_are_shown(folder):
-    class Aui(Shop):
-        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
-            orders = Integration(code="orders", status=500, error="down")
-            trace = {"workflows": ("RETURN_REQUEST",), "integrations": (orders,)}
-            error = {"error_response": True, "error_detail": "no orders"}
-            missing = {"tool_calls_partial": True, "trace_missing": "the trace is late"}
-            return Reply(agent="", latency_seconds=0, **trace, **error, **missing)
-
-    parts, chat = prepare("Hi")
-    shown = []
-    parts.context.show = shown.append
-    asyncio.run(chat.talk(Participants(Aui())))
-    assert shown[1].splitlines() == [
-        "agent>",
-        "       | workflows: RETURN_REQUEST",
-        "       | integrations: orders (500)",
-        "       | other tool calls unknown: the trace is late",
-        "       | error response: no orders",
-        "       | 0.000 s",
-    ]
-
-
 def read_all(*pieces):
     async def lines():
         reader = LineReader(Input(*pieces))
@@ -394,16 +379,12 @@ def read_all(*pieces):
     return asyncio.run(lines())
 
 
-def test_chat_input_lines_are_read_from_chunks_with_any_line_end():
+def test_input_lines_are_read_from_chunks_and_from_a_windows_console():
     assert read_all("hä".encode()[:2], "hä".encode()[2:] + b"\nb\n", b"c") == ["hä", "b", "c"]
-    assert read_all(b"\xef\xbb\xbfa\r\nb\r\n") == ["a", "b"]
-    assert read_all(b"\xff\n") == ["\ufffd"]
+    assert (read_all(b"\xef\xbb\xbfa\r\nb\r\n"), read_all(b"\xff\n")) == (["a", "b"], ["\ufffd"])
     assert read_all() == []
     assert [len(line) for line in read_all(b"x" * (LONGEST_LINE + 5))] == [LONGEST_LINE, 5]
-
-
-def test_windows_console_input_is_read_as_raw_io():
-    """`_io._WindowsConsoleIO` is a `RawIOBase` whose `read` has UTF-8; Ctrl-Z is its end."""
+    # `_io._WindowsConsoleIO` is a `RawIOBase` whose `read` has UTF-8; Ctrl-Z is its end.
     rows = [b"gr\xc3\xbc\xc3\x9fe\r\n", b""]
 
     class Console(io.RawIOBase):

@@ -26,7 +26,7 @@ from ci_evals.domain.transcript import EndState, ToolCall
 from ci_evals.extensions.every_eval_ever import report_files
 
 
-def test_sample_is_one_row_for_all_its_epochs_and_metrics() -> None:
+def test_sample_is_one_row_for_its_epochs_and_metrics_and_errors_take_precedence():
     results, aggregate = read_set("eee/base/numbers_samples.jsonl"), read_set("eee/base/numbers.json")
     # The epoch of `four` that broke is not in its score.
     expected = {"four": [PASSED, ERROR], "one": [PASSED], "three": [FAILED], "two": [FAILED]}
@@ -34,11 +34,7 @@ def test_sample_is_one_row_for_all_its_epochs_and_metrics() -> None:
     assert row_of(results, "two").score == 2 / 3  # `is_correct` is true there
     assert (results.suite, results.arm) == (aggregate.suite, aggregate.arm)
     scores = [row.score or 0 for row in results.rows if not row.undecided]
-    assert official_score(aggregate).value == sum(scores) / 4
-    assert len(row_of(results, "three").checks) == 2
-
-
-def test_is_correct_overrides_the_score_and_an_error_overrides_is_correct() -> None:
+    assert (official_score(aggregate).value, len(row_of(results, "three").checks)) == (sum(scores) / 4, 2)
     lines = [json.loads(line) for line in (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()]
     (passed,) = [line for line in lines if line["evaluation"].get("score") == 1][:1]
     passed["evaluation"]["is_correct"] = False
@@ -93,16 +89,13 @@ def run(*trials) -> Results:
     return build.with_process(build.results(build.suite_result("Refunds", test, agent_id="acme/helper")))
 
 
-def test_suite_becomes_an_aggregate_with_score_and_model():
+def test_run_becomes_an_aggregate_with_samples_and_errored_trials_are_incorrect():
     aggregate, samples = records_of(run(build.trial_result()))
     (result,) = aggregate["evaluation_results"]
     assert aggregate["model_info"]["id"] == samples[0]["model_id"] == "acme/helper"
     assert (result["evaluation_name"], result["score_details"]["score"]) == ("Refunds", 1.0)
     assert aggregate["detailed_evaluation_results"]["total_rows"] == len(samples) == 1
     assert aggregate["evaluation_id"] == samples[0]["evaluation_id"]
-
-
-def test_each_trial_becomes_a_sample_with_its_conversation():
     call = ToolCall(name="find_order", arguments={"id": 7, "kind": "a"})
     turn = build.turn(agent="Here it is.", tool_calls=(call,))
     failed = build.trial_result(2, findings=(build.finding("failed"),))
@@ -113,9 +106,6 @@ def test_each_trial_becomes_a_sample_with_its_conversation():
     assert (first["interaction_type"], first["evaluation"]["tool_calls_count"]) == ("agentic", 1)
     assert (first["evaluation"]["is_correct"], second["evaluation"]["is_correct"]) == (True, False)
     assert [sample["metadata"]["epoch"] for sample in (first, second)] == ["1", "2"]
-
-
-def test_errored_trial_is_exported_as_incorrect_and_alone_not_exported():
     broken = build.trial_result(2, status=EndState.AGENT_ERROR, error="the agent is down")
     _, (_, sample) = records_of(run(build.trial_result(), broken))
     assert sample["error"] == "the agent is down"

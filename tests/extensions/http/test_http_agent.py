@@ -124,10 +124,8 @@ async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
     ]
     assert one["user"] == TEST.user_info
     assert (one["plan"], one["days"], one["none"]) == ("Pro & Co", 3, None)
-    assert one["note"] == "Ida Berg stays 3 days "
-    assert one["who"] == ["a1", "m1", "Be brief."]
-    assert one["id"] == two["id"]
-    assert len(one["id"]) == 32
+    assert (one["note"], one["who"]) == ("Ida Berg stays 3 days ", ["a1", "m1", "Be brief."])
+    assert (one["id"], len(one["id"])) == (two["id"], 32)
     assert one["kept"] is True
 
 
@@ -473,7 +471,7 @@ def test_error_path_is_read_as_text_object_or_flag(found: Any, failed: bool, det
         assert read({"x": found}, error="$.x").agent == ""
 
 
-def test_tokens_are_summed_and_the_trace_is_kept() -> None:
+def test_tokens_are_summed_and_workflows_and_params_come_from_their_own_paths():
     body = {"reply": "Hi", "steps": [{"in": 3, "out": 1.0}, {"in": 4, "out": "x"}, {"in": True}]}
     paths = {"inputTokens": "$.steps[*].in", "outputTokens": "$.steps[*].out", "trace": "$.steps[0]"}
     reply = read(body, **paths)
@@ -481,6 +479,15 @@ def test_tokens_are_summed_and_the_trace_is_kept() -> None:
     assert read(body, trace="$.steps[*].in").trace == [3, 4, True]
     nothing = read({"reply": "Hi"}, **paths)
     assert (nothing.input_tokens, nothing.output_tokens, nothing.trace) == (None, None, None)
+    body = {"reply": "Hi", "tools": [], "flows": None, "slots": None}
+    flows = read(body, toolCalls="$.tools", workflows="$.flows")
+    assert (flows.workflows, flows.tool_calls_partial) == (None, True)
+    slots = read(body, toolCalls="$.tools", params="$.slots")
+    assert (slots.params, slots.workflows, slots.tool_calls_partial) == (None, (), True)
+    both = read(body | {"flows": []}, toolCalls="$.tools", workflows="$.flows")
+    assert (both.workflows, both.tool_calls_partial) == ((), False)
+    with_calls(flows)
+    assert with_calls(flows).workflows is None
 
 
 @pytest.mark.parametrize(
@@ -591,23 +598,17 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
         ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
         ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
         ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),
-        (
-            {"open": {"session": "$", "body": "{{session}}"}},
-            ("open", "body"),
-            "{{session}}, which is unknown",
-        ),
+        ({"open": {"session": "$", "body": "{{session}}"}}, ("open", "body"),
+         "{{session}}, which is unknown"),
         ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
         ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is unknown"),
         ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
         ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
         ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
-        (
-            {"reply": REPLY | {"escalatedWhen": "x"}},
-            ("reply",),
-            "escalatedWhen is given, but escalated is not",
-        ),
+        ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",),
+         "escalatedWhen is given, but escalated is not"),
     ],
-)
+)  # fmt: skip
 def test_invalid_options_are_refused_with_their_position(
     options: dict[str, Any], place: tuple[str, ...], message: str
 ) -> None:
@@ -664,15 +665,3 @@ def test_arbitrary_json_reply_is_read_or_raises_agent_error(value: Any) -> None:
         with suppress(AgentError):
             reply = Reader(HttpReply(text="$", **paths)).reply(value, 0.5, Redactor())
             assert Reply.model_validate_json(reply.model_dump_json()) == reply
-
-
-def test_workflows_and_params_with_their_own_path_are_not_taken_from_calls() -> None:
-    body = {"reply": "Hi", "tools": [], "flows": None, "slots": None}
-    flows = read(body, toolCalls="$.tools", workflows="$.flows")
-    assert (flows.workflows, flows.tool_calls_partial) == (None, True)
-    slots = read(body, toolCalls="$.tools", params="$.slots")
-    assert (slots.params, slots.workflows, slots.tool_calls_partial) == (None, (), True)
-    both = read(body | {"flows": []}, toolCalls="$.tools", workflows="$.flows")
-    assert (both.workflows, both.tool_calls_partial) == ((), False)
-    with_calls(flows)
-    assert with_calls(flows).workflows is None

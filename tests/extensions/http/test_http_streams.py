@@ -149,7 +149,7 @@ scripted = answer_with(*ANSWER)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(stream: str) -> None:
+async def test_streamed_events_become_one_reply_also_with_an_error_or_a_refused_key(stream):
     began = time.monotonic()
     async with streaming(scripted) as agent:
         replies = await say(agent_at(agent.url, stream), "A refund, please", "Thanks")
@@ -161,10 +161,18 @@ async def test_streamed_events_become_one_reply_with_text_calls_and_tokens(strea
         assert reply.agent == "Done: 42 €"
         assert reply.tool_calls
         assert [(call.name, call.arguments) for call in reply.tool_calls] == [("refund", {"amount": 42})]
-        assert reply.output_tokens == 7
-        assert reply.raw == ANSWER
+        assert (reply.output_tokens, reply.raw) == (7, ANSWER)
         assert reply.first_token_seconds
         assert reply.first_token_seconds <= reply.latency_seconds <= time.monotonic() - began
+    error = {"type": "error", "message": "the model is down"}
+    async with streaming(answer_with(text("Let me see"), error, END)) as agent:
+        (reply,) = await say(agent_at(agent.url, stream), "Hi")
+    assert (reply.agent, reply.error_response) == ("Let me see", True)
+    assert reply.error_detail == "the model is down"
+    async with streaming(scripted) as agent:
+        agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
+        with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
+            await say(agent_at(agent.url, stream), "Hi")
 
 
 @pytest.mark.parametrize("stream", ["sse", "ndjson"])
@@ -218,15 +226,6 @@ async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream: 
     assert (by_filter.tool_calls, by_name.tool_calls) == ((), None)
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-async def test_error_event_keeps_the_text_so_far_and_marks_the_reply(stream: str) -> None:
-    error = {"type": "error", "message": "the model is down"}
-    async with streaming(answer_with(text("Let me see"), error, END)) as agent:
-        (reply,) = await say(agent_at(agent.url, stream), "Hi")
-    assert (reply.agent, reply.error_response) == ("Let me see", True)
-    assert reply.error_detail == "the model is down"
-
-
 async def endless(_: Any, write: Write) -> None:
     while True:
         await write(text("…"))
@@ -256,7 +255,7 @@ async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(
         assert len(agent.heard) == 1
 
 
-async def test_websocket_closed_during_an_answer_or_over_16_mb_is_an_error() -> None:
+async def test_websocket_that_closes_redirects_or_answers_too_much_is_an_error():
     async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
@@ -264,6 +263,16 @@ async def test_websocket_closed_during_an_answer_or_over_16_mb_is_an_error() -> 
     async with streaming(answer_with(text("x" * 17_000_000))) as agent:
         with pytest.raises(AgentError, match="answered with more than 16 MB"):
             await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
+    # A key would go with the redirect.
+    async with streaming(scripted) as agent:
+        agent.refusal = web.Response(status=302, headers={"location": f"{agent.url}/elsewhere"})
+        with pytest.raises(AgentError, match=r"redirects to .* \(302\), which is not followed"):
+            await say(agent_at(agent.url, "websocket"), "Hi")
+        assert [request.path for request in agent.requests] == ["/websocket"]
+    async with streaming(scripted) as agent:
+        agent.refusal = web.Response(text="Hello")
+        with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
+            await say(agent_at(agent.url, "websocket"), "Hi")
 
 
 @pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
@@ -281,29 +290,7 @@ async def test_websocket_ignores_extra_messages_and_reconnects_after_close() -> 
     async with streaming(scripted) as agent:
         agent.after = lambda socket: socket.close()
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
-    assert [reply.agent for reply in replies] == ["Done: 42 €"] * 2
-    assert len(agent.requests) == 2
-
-
-@pytest.mark.parametrize("stream", STREAMS)
-async def test_refused_key_is_reported_for_every_stream_kind(stream: str) -> None:
-    async with streaming(scripted) as agent:
-        agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
-        with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
-            await say(agent_at(agent.url, stream), "Hi")
-
-
-async def test_websocket_redirect_and_plain_http_answer_are_refused() -> None:
-    """A key would go with the redirect."""
-    async with streaming(scripted) as agent:
-        agent.refusal = web.Response(status=302, headers={"location": f"{agent.url}/elsewhere"})
-        with pytest.raises(AgentError, match=r"redirects to .* \(302\), which is not followed"):
-            await say(agent_at(agent.url, "websocket"), "Hi")
-        assert [request.path for request in agent.requests] == ["/websocket"]
-    async with streaming(scripted) as agent:
-        agent.refusal = web.Response(text="Hello")
-        with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
-            await say(agent_at(agent.url, "websocket"), "Hi")
+    assert ([reply.agent for reply in replies], len(agent.requests)) == (["Done: 42 €"] * 2, 2)
 
 
 async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
@@ -335,12 +322,10 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
         ({"stream": "sse", "until": "done"}, "must begin with"),
         ({"stream": "grpc"}, "'sse', 'ndjson' or 'websocket'"),
         ({"stream": "websocket", "until": "$.x", "send": {"body": "{{message}}", "method": "PUT"}}, "method"),
-        (
-            {"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
-            "they belong to the connection",
-        ),
+        ({"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
+         "they belong to the connection"),
     ],
-)
+)  # fmt: skip
 def test_incompatible_stream_options_are_refused(options: dict[str, Any], message: str) -> None:
     given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
     with pytest.raises(ValidationError, match=message):

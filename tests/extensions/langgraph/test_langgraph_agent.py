@@ -79,17 +79,14 @@ async def test_calls_inside_a_subgraph_are_read_and_questions_are_resumed():
     assert "input" not in runs[2]
 
 
-async def test_failed_langgraph_run_is_an_agent_error():
-    """The server answers with 200 and an event."""
+async def test_failed_run_and_unknown_assistant_are_agent_errors():
+    # The server answers with 200 and an event.
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url)
         session = await agent.open_session(AgentContract.played_test)
         reply = await agent.send_message(session, "fail", timeout=5)
         await agent.close(session)
     assert (reply.error_response, reply.error_detail) == (True, "RuntimeError: the model is down")
-
-
-async def test_unknown_assistant_is_an_error_with_the_known_ones():
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)
@@ -105,23 +102,21 @@ HINT = "name the key by adapterOptions.messages"
     ("change", "why"),
     [
         (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
-        (
-            in_states(values={"messages": []}),
-            "the agent's run added no words to 'messages' of the graph's state",
-        ),
+        (in_states(values={"messages": []}),
+         "the agent's run added no words to 'messages' of the graph's state"),
         (in_states(values={"a": [], "x": 1}), f"the graph's state has no 'messages' (it has: a, x): {HINT}"),
         (in_states(values=[1]), "the agent's thread has no state that can be read"),
         (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
         (in_streams('"messages":', '"messages'), "sent an event that cannot be read (not JSON)"),
     ],
-)
+)  # fmt: skip
 async def test_unreadable_run_is_an_error_with_the_reason(change, why):
     (hello, *_), _, _ = await converse("refund", change)
     assert isinstance(hello, str)
     assert why in hello
 
 
-async def test_unknown_events_are_ignored_and_calls_with_invalid_arguments_kept():
+async def test_unknown_events_invalid_arguments_and_partial_token_counts_are_tolerated():
     news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
     (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
     assert refund.tool_calls == CALLS
@@ -130,16 +125,6 @@ async def test_unknown_events_are_ignored_and_calls_with_invalid_arguments_kept(
     (call,) = hello.tool_calls
     assert (call.name, call.arguments) == ("refund", None)
     assert "not JSON" in call.not_captured
-
-
-@each_row("new", ['"tool_calls":[{"nom":', '"calls":[{"name":', '"tool_calls":7,"calls":[{"name":'])
-async def test_unreadable_calls_leave_all_calls_unknown(new):
-    old = '"tool_calls":[{"name":"lookup"'
-    (_, refund, _), _, _ = await converse("refund", in_streams(old, f'{new}"lookup"'))
-    assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
-
-
-async def test_partly_known_token_counts_are_unknown():
     usage = '"usage_metadata":{"input_tokens":10,'
     unknown = usage.replace("10", '"ten"')
     (hello, *_), _, _ = await converse("refund", in_streams(usage, unknown))
@@ -147,6 +132,13 @@ async def test_partly_known_token_counts_are_unknown():
     after = '"tool_calls":[],"invalid_tool_calls":[],'
     (_, refund, _), _, _ = await converse("refund", in_streams(after + usage, after + unknown))
     assert (refund.tool_calls, refund.input_tokens, refund.output_tokens) == (CALLS, None, 15)
+
+
+@each_row("new", ['"tool_calls":[{"nom":', '"calls":[{"name":', '"tool_calls":7,"calls":[{"name":'])
+async def test_unreadable_calls_leave_all_calls_unknown(new):
+    old = '"tool_calls":[{"name":"lookup"'
+    (_, refund, _), _, _ = await converse("refund", in_streams(old, f'{new}"lookup"'))
+    assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
 
 
 async def test_input_context_config_resume_and_key_are_sent_with_a_run():
@@ -161,8 +153,7 @@ async def test_input_context_config_resume_and_key_are_sent_with_a_run():
         agent = framework_chats.agent("langgraph", stub.url, "outer", "secret-key-1", **options)
         await framework_chats.converse(agent, "Refund order A-1", "Are you sure?", "yes")
     first, _, third = [body for _, path, body in stub.asked if path.endswith("/runs/stream")]
-    assert first["input"]["plan"] == "Ida Berg"
-    assert first["context"] == {"user": {"name": "Ida Berg"}}
+    assert (first["input"]["plan"], first["context"]) == ("Ida Berg", {"user": {"name": "Ida Berg"}})
     assert first["config"]["configurable"]["thread"] == json.loads(exchanges[0].answer)["thread_id"]
     assert third["command"] == {"resume": {"answer": "yes"}}
     assert {headers["x-api-key"] for headers in stub.headers} == {"secret-key-1"}
@@ -173,13 +164,11 @@ async def test_input_context_config_resume_and_key_are_sent_with_a_run():
     ("answer", "why"),
     [
         (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
-        (
-            world.Fault(200, "{}"),
-            "the server is not a LangGraph Server: it created a thread without an id: {}",
-        ),
+        (world.Fault(200, "{}"),
+         "the server is not a LangGraph Server: it created a thread without an id: {}"),
         (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
     ],
-)
+)  # fmt: skip
 async def test_non_langgraph_server_is_reported_when_session_opens(answer, why):
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(answer.response())

@@ -56,24 +56,21 @@ async def test_schema_is_passed_and_answer_read_from_structured_output_or_text(p
     assert (await llm.complete(JUDGING)).text == '{"verdict": "fail"}'
 
 
-async def test_prompt_is_in_no_argument_and_no_file(program):
+async def test_prompt_is_in_no_argument_or_file_and_only_the_programs_variables_are_passed(program):
     await program().complete(PLAIN)
     (asked,) = program.asked()
     assert not any(part in word for word in asked["argv"] for part in ("Ida", "What do you say"))
     assert not remaining_files(asked)
-
-
-def remaining_files(asked):
-    return list(Path(asked["cwd"]).parent.parent.glob(f"{Path(asked['cwd']).parent.name}/**"))
-
-
-async def test_only_variables_of_the_program_are_passed(program):
     held_back = {"INPUT_AGENT-KEY": "k", "CI_EVALS_LLM_KEY": "k", "GITHUB_TOKEN": "k", "LLM_API_KEY": "k"}
     await program(environ=held_back | {"CLAUDECODE": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}).complete(PLAIN)
     (asked,) = program.asked()
     assert not {*held_back, "CLAUDECODE"} & asked["env"].keys()
     assert asked["env"]["CLAUDE_CODE_OAUTH_TOKEN"] == "t"
     assert asked["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
+
+
+def remaining_files(asked):
+    return list(Path(asked["cwd"]).parent.parent.glob(f"{Path(asked['cwd']).parent.name}/**"))
 
 
 async def test_prompt_with_lone_surrogates_or_3_mb_and_option_like_model_work(program):
@@ -111,32 +108,20 @@ async def test_retry_of_the_program_is_awaited(program, retry):
 @pytest.mark.parametrize(
     ("reply", "kind", "text"),
     [
-        (
-            "error_result('Not logged in · Please run /login')",
-            NO_ACCESS,
-            "no access to Claude: Not logged in",
-        ),
+        ("error_result('Not logged in · Please run /login')", NO_ACCESS,
+         "no access to Claude: Not logged in"),
         ("error_result('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
         ("error_result('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
-        (
-            f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)",
-            NO_ACCESS,
-            "authentication_failed (401); log in",
-        ),
+        (f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)", NO_ACCESS,
+         "authentication_failed (401); log in"),
         ("error_result('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
         ("error_result('This organization has been disabled')", NO_ACCESS, "has been disabled"),
         ("error_result('Credit balance is too low')", NO_ACCESS, "Credit balance"),
-        (
-            'error_result("You\'ve hit your session limit · resets 4:50pm", 429)',
-            NO_ACCESS,
-            "cannot be used for now: You've hit your session limit · resets 4:50pm",
-        ),
+        ('error_result("You\'ve hit your session limit · resets 4:50pm", 429)', NO_ACCESS,
+         "cannot be used for now: You've hit your session limit · resets 4:50pm"),
         ("error_result('Request rejected (429)', 429)", FAILED, "lower parallel"),
-        (
-            "error_result('API Error: Repeated 529 Overloaded errors', 529)",
-            FAILED,
-            "failed: API Error: Repeated",
-        ),
+        ("error_result('API Error: Repeated 529 Overloaded errors', 529)", FAILED,
+         "failed: API Error: Repeated"),
         ("error_result('', 500)", FAILED, "failed: success, status 500"),
         ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
         ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
@@ -149,7 +134,7 @@ async def test_retry_of_the_program_is_awaited(program, retry):
         ("sys.exit('Not logged in')", NO_ACCESS, "no access to Claude: Not logged in"),
         ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
     ],
-)
+)  # fmt: skip
 async def test_program_failure_raises_matching_error_type_and_text(program, reply, kind, text):
     error = await failure(program(f"{reply}; sys.exit()"))
     assert type(error) is kind
@@ -268,12 +253,9 @@ def test_model_works_in_several_event_loops(program):
     assert [len(asyncio.run(ask_some())) for _ in range(2)] == [2, 2]
 
 
-def test_version_is_requested_once(program, tmp_path):
+def test_version_is_requested_once_and_compared_by_numbers(program, tmp_path):
     assert program().version == program().version == "2.1.296"
     assert claude_program.count_version_requests(tmp_path / "bin") == 1
-
-
-def test_version_parts_are_compared_as_numbers(program):
     assert program(version="2.10.0 (Claude Code)").version == "2.10.0"
 
 

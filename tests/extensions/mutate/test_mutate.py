@@ -97,20 +97,6 @@ def test_applied_suggestions_pass_and_detect_previously_unnoticed_faults(capsys)
     assert play().gate.passed
 
 
-def test_needed_share_depends_on_gate_and_is_none_if_run_already_fails():
-    play()
-    _, strict = mutate("--min-score=99", "--shares=100")
-    _, lax = mutate("--min-score=10", "--shares=100")
-    assert faults_by_kind(strict)["call_dropped"]["neededShare"] == 1
-    assert faults_by_kind(lax)["call_dropped"]["neededShare"] is None
-    assert faults_by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
-    play(bug="call_dropped")
-    _, result = mutate("--min-score=100")
-    assert result["gate"]["passed"] is False
-    assert {fault["neededShare"] for fault in result["faults"]} == {None}
-    assert "even without faults" in Path("results/mutations.md").read_text()
-
-
 def summary_of_job(room=None):
     """The step summary after `mutate`; with only so many bytes of room."""
     summary = Path("summary.md")
@@ -126,7 +112,7 @@ def summary_of_job(room=None):
     return summary.read_text()[before:]
 
 
-def test_mutate_exit_code_depends_on_noticed_share_and_plantable_faults():
+def test_exit_code_and_needed_share_depend_on_the_gate_and_the_noticed_share():
     play()
     assert (mutate("--min-noticed=99")[0], mutate("--min-noticed=1")[0]) == (1, 0)
     play()
@@ -135,22 +121,20 @@ def test_mutate_exit_code_depends_on_noticed_share_and_plantable_faults():
     Path("results/_mutations.json").unlink()
     play(bug="rule_dropped")
     assert mutate("--faults=rule_dropped") == (3, None)
-
-
-def test_invalid_options_are_refused(capsys):
     play()
-    for option, message in (
-        ("--faults=all", "`faults=`: unknown kind 'all'"),
-        ("--faults=", "`faults=`: unknown kind ''"),
-        ("--shares=0", "`shares=0`: write percentages"),
-        ("--shares=many", "`shares=many`: write percentages"),
-        ("--suite=gone.yaml", "gone.yaml: the run's suite is not there"),
-        ("--apply=other.yaml", "not a suite of this run. Its suites: shop.yaml."),
-    ):
-        assert (mutate(option), message in capsys.readouterr().err) == ((2, None), True), option
+    _, strict = mutate("--min-score=99", "--shares=100")
+    _, lax = mutate("--min-score=10", "--shares=100")
+    assert faults_by_kind(strict)["call_dropped"]["neededShare"] == 1
+    assert faults_by_kind(lax)["call_dropped"]["neededShare"] is None
+    assert faults_by_kind(strict)["rule_dropped"]["neededShare"] is None  # nothing notices it
+    play(bug="call_dropped")
+    _, result = mutate("--min-score=100")
+    assert result["gate"]["passed"] is False
+    assert {fault["neededShare"] for fault in result["faults"]} == {None}
+    assert "even without faults" in Path("results/mutations.md").read_text()
 
 
-def test_mutate_refuses_missing_invalid_or_old_results_and_changed_suites(capsys):
+def test_invalid_options_and_unusable_results_or_suites_are_refused(capsys):
     results = Path("results/_results.json")
     Path("results").mkdir()
     assert mutate() == (2, None)
@@ -169,6 +153,16 @@ def test_mutate_refuses_missing_invalid_or_old_results_and_changed_suites(capsys
     Path("shop.yaml").write_text(yaml.safe_dump(SUITE | {"tests": [changed, *SUITE["tests"][1:]]}))
     assert mutate() == (2, None)
     assert "'Refund' is gone, or its turns have changed since the run" in capsys.readouterr().err
+    play()
+    for option, message in (
+        ("--faults=all", "`faults=`: unknown kind 'all'"),
+        ("--faults=", "`faults=`: unknown kind ''"),
+        ("--shares=0", "`shares=0`: write percentages"),
+        ("--shares=many", "`shares=many`: write percentages"),
+        ("--suite=gone.yaml", "gone.yaml: the run's suite is not there"),
+        ("--apply=other.yaml", "not a suite of this run. Its suites: shop.yaml."),
+    ):
+        assert (mutate(option), message in capsys.readouterr().err) == ((2, None), True), option
 
 
 def test_page_and_step_summary_show_mutations_of_the_run():

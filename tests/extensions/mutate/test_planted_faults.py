@@ -46,7 +46,6 @@ async def test_planted_fault_has_same_evidence_as_agent_with_that_bug(kind, inte
     healthy = (await conversations(integrates=integrates))[test]
     real = (await conversations(kind, integrates=integrates))[test].transcript
     planted = KINDS[kind].plant(healthy)
-
     compares_results = kind not in UNKNOWN_RESULT
     assert evidence(planted, results=compares_results) == evidence(real, results=compares_results)
     known = {name: probe for name, probe in planted.probes.items() if probe.error is None}
@@ -68,12 +67,7 @@ async def test_fault_that_drops_a_call_drops_its_effect_on_state(kind):
     assert planted.probes["orders"].value == [{"id": "4711", "status": "paid"}]
 
 
-async def test_repeated_call_fault_makes_end_state_unknown():
-    healthy = (await conversations())["Refund"]
-    assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
-
-
-async def test_fault_is_not_planted_without_target_or_if_hand_over_is_allowed():
+async def test_fault_without_target_is_not_planted_and_repeated_call_has_no_known_state():
     healthy = (await conversations())["Person"]
     assert {fault.kind for fault in FAULTS if fault.plant(healthy) is None} == {
         *("call_dropped", "call_changed", "call_repeated", "call_failed", "hand_over_added"),
@@ -86,6 +80,8 @@ async def test_fault_is_not_planted_without_target_or_if_hand_over_is_allowed():
         trials = await saved_trials(results, [one])
         planted = [KINDS["hand_over_added"].plant(trial.conversation) for trial in trials]
         assert any(planted) is is_fault
+    healthy = (await conversations())["Refund"]
+    assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
 
 
 @pytest.mark.parametrize("kind", ["reply_swapped", "reply_cut", "fact_changed", "data_told"])

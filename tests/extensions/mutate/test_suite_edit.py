@@ -83,7 +83,7 @@ def test_edit_of_json_suite_keeps_its_line_layout():
     assert '          "criterion": "Friendly"\n        },\n        {\n' in new
 
 
-def test_shared_evaluations_are_refused():
+def test_shared_evaluations_are_refused_and_personas_are_no_written_tests():
     text = """\
 tests:
   - name: One
@@ -95,8 +95,5 @@ tests:
     suggestion = Suggestion(suite="s.yaml", test="Two", kinds=("call_dropped",), evaluation=CHECK)
     with pytest.raises(UsageError, match="cannot be added to this layout"):
         with_evaluations(text, "s.yaml", [suggestion])
-
-
-def test_persona_variants_are_not_listed_as_written_tests():
     text = "personas: {rude: {traits: [hostile]}}\ntests:\n  - {name: One, personas: [rude]}\n"
     assert written_tests(text, "shop.yaml") == {"One"}

@@ -44,15 +44,12 @@ def test_odds_text_has_table_of_checks_and_summary():
     )
 
 
-def test_odds_text_of_single_trials_says_noise_is_unknown():
+def test_odds_text_of_single_trials_or_impossible_gate_is_printed(tmp_path, capsys):
     single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
     text = odds_text(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
     assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text
     assert "Each test has one trial, so its own noise is unknown." in text
     assert "would miss: n/a." in text
-
-
-def test_impossible_recorded_gate_is_replaced_by_default(tmp_path, capsys):
     file = tmp_path / "_results.json"
     file.write_text(
         report_texts.results_json_text(build.results(run=build.run_info(config={"minScore": 10**400})))

@@ -130,7 +130,7 @@ async def test_system_message_and_key_are_optional(stub):
     assert "authorization" not in stub.asked[-1].headers
 
 
-async def test_tool_calls_become_workflows_and_params(stub: Endpoint) -> None:
+async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_unknown(stub):
     named = tool_calls(("look_up", {"plan": "Basic"}), ("refund", {"plan": "Pro", "days": 3}))
     reply = await reply_to(stub, completion("Done.", tool_calls=named))
     assert (reply.workflows, reply.params) == (("look_up", "refund"), {"plan": "Pro", "days": 3})
@@ -138,6 +138,23 @@ async def test_tool_calls_become_workflows_and_params(stub: Endpoint) -> None:
     second = {"plan": "Pro", "days": 3}
     assert calls_made == [("call_1", "look_up", {"plan": "Basic"}), ("call_2", "refund", second)]
     assert reply.handed_over is None
+    an_object = [{"function": {"name": "refund", "arguments": {"days": 3}}}]
+    assert (await reply_to(stub, completion("Hi", tool_calls=an_object))).params == {"days": 3}
+    custom = [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}]
+    reply = await reply_to(stub, completion("Hi", tool_calls=custom))
+    assert (reply.workflows, reply.params) == (("sql",), {"input": "SELECT 1"})
+    old = {"name": "refund", "arguments": '{"days": 3}'}
+    reply = await reply_to(stub, completion("Hi", function_call=old))
+    assert (reply.workflows, reply.params) == (("refund",), {"days": 3})
+    # Also those of other calls: a check that a parameter was not given must not pass.
+    for missing in ({}, {"arguments": None}):
+        bare = {"id": "c", "function": {"name": "look_up"} | missing}
+        reply = await reply_to(
+            stub, completion("Hi", tool_calls=[*tool_calls(("refund", {"plan": "Pro"})), bare])
+        )
+        assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
+        assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]
+        assert "reports none under arguments" in reply.tool_calls[1].not_captured
 
 
 TOOLS = {"request": {"tools": [{"type": "function"}]}}
@@ -191,29 +208,6 @@ async def test_non_object_arguments_become_input_parameter(
     assert reply.params == params
 
 
-async def test_missing_arguments_leave_all_params_unknown(stub: Endpoint) -> None:
-    """Also those of other calls: a check that a parameter was not given must not pass."""
-    for missing in ({}, {"arguments": None}):
-        bare = {"id": "c", "function": {"name": "look_up"} | missing}
-        reply = await reply_to(
-            stub, completion("Hi", tool_calls=[*tool_calls(("refund", {"plan": "Pro"})), bare])
-        )
-        assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
-        assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]
-        assert "reports none under arguments" in reply.tool_calls[1].not_captured
-
-
-async def test_object_custom_and_legacy_function_calls_are_read(stub: Endpoint) -> None:
-    an_object = [{"function": {"name": "refund", "arguments": {"days": 3}}}]
-    assert (await reply_to(stub, completion("Hi", tool_calls=an_object))).params == {"days": 3}
-    custom = [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}]
-    reply = await reply_to(stub, completion("Hi", tool_calls=custom))
-    assert (reply.workflows, reply.params) == (("sql",), {"input": "SELECT 1"})
-    old = {"name": "refund", "arguments": '{"days": 3}'}
-    reply = await reply_to(stub, completion("Hi", function_call=old))
-    assert (reply.workflows, reply.params) == (("refund",), {"days": 3})
-
-
 async def test_tool_results_are_sent_until_agent_replies(stub: Endpoint) -> None:
     answers = [
         completion(
@@ -242,7 +236,7 @@ async def test_tool_results_are_sent_until_agent_replies(stub: Endpoint) -> None
     assert answer == {"role": "assistant", "content": "You get it back."}
 
 
-async def test_legacy_function_call_gets_legacy_result(stub: Endpoint) -> None:
+async def test_legacy_nameless_and_failed_tool_calls_get_their_results(stub):
     call = {"name": "refund", "arguments": "{}"}
     answers = [completion(None, finish="function_call", function_call=call), completion("Done.")]
     stub.answer = lambda asked: answers[len(stub.asked) - 1]
@@ -251,18 +245,12 @@ async def test_legacy_function_call_gets_legacy_result(stub: Endpoint) -> None:
     asked, result = stub.asked[1].body["messages"][-2:]
     assert asked == {"role": "assistant", "content": None, "function_call": call}
     assert result == {"role": "function", "name": "refund", "content": "ok"}
-
-
-async def test_error_result_marks_call_as_failed(stub: Endpoint) -> None:
     answers = [completion(None, finish="tool_calls", tool_calls=REFUND), completion("No.", tool_calls=REFUND)]
     stub.answer = lambda asked: answers[len(stub.asked) - 1]
     options = {"toolResults": {"refund": {"error": "declined"}}}
     (reply,) = await send_messages(agent_at(stub.url, options=options), "Hi")
     assert [call.status.value for call in reply.tool_calls] == ["error", "unknown"]
     assert [call.result for call in reply.tool_calls] == [{"error": "declined"}, None]
-
-
-async def test_tool_call_without_id_gets_generated_id(stub: Endpoint) -> None:
     nameless = [{"function": {"name": "refund", "arguments": "{}"}}]
     answers = [completion(None, tool_calls=nameless), completion("Done.")]
     stub.answer = lambda asked: answers[len(stub.asked) - 1]
@@ -271,7 +259,7 @@ async def test_tool_call_without_id_gets_generated_id(stub: Endpoint) -> None:
     assert asked["tool_calls"][0]["id"] == result["tool_call_id"]
 
 
-async def test_missing_tool_result_and_endless_tool_calls_are_agent_errors(stub: Endpoint) -> None:
+async def test_missing_tool_result_and_endless_tool_calls_are_errors_unless_there_is_text(stub):
     message = r"the tool 'refund' and waits for its result.*adapterOptions\.toolResults"
     with pytest.raises(AgentError, match=message):
         await reply_to(stub, completion(None, finish="tool_calls", tool_calls=REFUND))
@@ -279,9 +267,6 @@ async def test_missing_tool_result_and_endless_tool_calls_are_agent_errors(stub:
     with pytest.raises(AgentError, match="called tools more than 10 times in a row"):
         await reply_to(stub, completion(None, tool_calls=REFUND), toolResults={"refund": "ok"})
     assert len(stub.asked) == 11
-
-
-async def test_text_reply_ends_turn_although_its_tool_calls_have_no_results(stub: Endpoint) -> None:
     reply = await reply_to(stub, completion("Done.", finish="tool_calls", tool_calls=REFUND))
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
 
@@ -346,14 +331,12 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub: Endpoint, us
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
         (Fault(200, "[" * 90_000), "nested too deep"),
         (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
-        (
-            Fault(404, '{"detail": "Not Found"}'),
-            r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)",
-        ),
+        (Fault(404, '{"detail": "Not Found"}'),
+         r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)"),
         (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
         (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_response_is_agent_error(stub: Endpoint, body: Any, message: str) -> None:
     with pytest.raises(AgentError, match=message):
         await reply_to(stub, body)
@@ -416,7 +399,15 @@ async def test_message_is_not_resent_after_broken_connection(waits: list[float])
     assert (len(heard), waits) == (1, [])
 
 
-async def test_all_tool_rounds_share_the_turn_timeout() -> None:
+async def test_failed_message_is_not_kept_and_tool_rounds_share_the_turn_timeout(stub):
+    agent = agent_at(stub.url)
+    async with session_of(agent) as session:
+        stub.faults = [Fault(500)]
+        with pytest.raises(AgentError):
+            await agent.send_message(session, "Hello", timeout=5)
+        await agent.send_message(session, "Again", timeout=5)
+    assert stub.asked[-1].texts == ["Again"]
+
     def answer(_: EndpointRequest) -> Any:
         time.sleep(0.3)
         return completion(None, tool_calls=tool_calls(("refund", {})))
@@ -426,16 +417,6 @@ async def test_all_tool_rounds_share_the_turn_timeout() -> None:
         async with session_of(agent) as session:
             with pytest.raises(AgentError, match=r"^the agent did not answer within 0.5 s$"):
                 await agent.send_message(session, "Hello", timeout=0.5)
-
-
-async def test_failed_message_is_not_kept_in_conversation(stub: Endpoint) -> None:
-    agent = agent_at(stub.url)
-    async with session_of(agent) as session:
-        stub.faults = [Fault(500)]
-        with pytest.raises(AgentError):
-            await agent.send_message(session, "Hello", timeout=5)
-        await agent.send_message(session, "Again", timeout=5)
-    assert stub.asked[-1].texts == ["Again"]
 
 
 @each_row(

@@ -124,7 +124,7 @@ async def test_conversation_is_continued_by_id_or_resent():
     assert body["instructions"] == "Be brief."
 
 
-async def test_calls_of_every_kind_are_read_or_unknown():
+async def test_calls_of_every_kind_are_read_and_their_absence_is_known_only_with_tools():
     reply = await reply_to(REASONING, MCP, SEARCH, WEB, CODE, REFUND, REFUNDED, "Refunded.")
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
@@ -144,16 +144,13 @@ async def test_calls_of_every_kind_are_read_or_unknown():
     assert (refund.arguments, refund.not_captured) == (None, reason)
     (unreadable,), _ = await talk(broken(response({"type": "mcp_call"}, "Hi")))
     assert (unreadable.tool_calls, unreadable.workflows) == (None, None)
-
-
-async def test_absence_of_calls_is_known_only_with_tools() -> None:
     assert (await reply_to("Hi")).tool_calls is None
     assert (await reply_to("Hi", request={"tools": [TOOL]})).tool_calls == ()
     (named,), _ = await talk(response("Hi", tools=[TOOL]))
     assert named.tool_calls == ()
 
 
-async def test_client_functions_get_their_results() -> None:
+async def test_functions_of_the_client_get_results_and_escalation_needs_none():
     options = {"request": {"tools": [TOOL, {"type": "custom", "name": "sql"}]}}
     options |= {"toolResults": {"refund": {"ok": True}, "sql": "1"}}
     answers = response(REFUND, CUSTOM, id="r1"), response("Refunded.", id="r2")
@@ -168,13 +165,9 @@ async def test_client_functions_get_their_results() -> None:
         {"type": "custom_tool_call_output", "call_id": "call_2", "output": "1"},
     ]
     assert (reply.input_tokens, reply.output_tokens) == (42, 10)
-
     waits = await error_of(response(REFUND), request={"tools": [TOOL]})
     assert "called the tool 'refund' and waits for its result; set its result" in waits
     assert "tools more than 10 times in a row" in await error_of(response(REFUND), **options)
-
-
-async def test_escalation_tool_ends_turn_without_result() -> None:
     call = {**REFUND, "name": "to_person"}
     assert (await reply_to(call, escalationTools=["to_person"])).escalated
     kept = await reply_to("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
@@ -247,16 +240,13 @@ async def test_unusable_response_is_agent_error(answer: Any, why: str) -> None:
     assert why in await error_of(answer)
 
 
-async def test_filtered_answer_is_error_response_but_refusal_is_reply() -> None:
+async def test_filtered_answer_is_an_error_response_and_raw_answers_are_kept_for_debugging():
     filtered = response(status="incomplete", incomplete_details={"reason": "content_filter"})
     (withheld,), _ = await talk(filtered)
     assert (withheld.agent, withheld.error_response) == ("", True)
     refusal = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
     reply = await reply_to({**refusal, "content": [{"type": "refusal", "refusal": "I may not."}]}, "Sorry.")
     assert (reply.agent, reply.error_response) == ("I may not.\n\nSorry.", False)
-
-
-async def test_raw_answers_are_kept_in_debug_mode() -> None:
     with endpoints.serving(lambda _: response("Hi")) as stub:
         options = {"api": "responses"}
         agent = ResponsesAgent(AgentSettings(None, stub.key, stub.url, "m", options, debug=True))

@@ -182,22 +182,16 @@ async def send(results, url):
 @pytest.mark.parametrize(
     ("fields", "message", "paths"),
     [
-        (
-            {"status": 401, "text": f"no such key {KEY}"},
-            "answered /v1/traces with status 401: no such",
-            [TRACES],
-        ),
-        (
-            {"status": 500, "text": "<html><title>Oh no</title>"},
-            "answered /v1/traces with status 500",
-            [TRACES],
-        ),
+        ({"status": 401, "text": f"no such key {KEY}"}, "answered /v1/traces with status 401: no such",
+         [TRACES]),
+        ({"status": 500, "text": "<html><title>Oh no</title>"}, "answered /v1/traces with status 500",
+         [TRACES]),
         ({"url": "http://127.0.0.1:9"}, "127.0.0.1:9 could not be reached", []),
         ({"answers": {TRACES: REJECTED[TRACES]}}, "rejected 2 spans: too old, says ***", [TRACES, LOGS]),
         ({"answers": {LOGS: REJECTED[LOGS]}}, "rejected 1 log record: it does not say why", [TRACES, LOGS]),
     ],
     ids=["refused key", "broken", "away", "rejected spans", "rejected logs"],
-)
+)  # fmt: skip
 async def test_failed_or_partially_rejected_export_gives_reason_without_the_key(
     fields, message, paths, exported, backend
 ):

@@ -42,7 +42,7 @@ PASS = fakes.judge_answer()
 
 
 @pytest.mark.slow
-def test_measured_prompt_sizes_equal_real_prompts():
+def test_prompt_sizes_equal_real_prompts_and_votes_range_from_majority_to_all():
     strict = {"criterion": "c", "strict": "escalated"}
     test = {
         "name": "t",
@@ -71,6 +71,12 @@ def test_measured_prompt_sizes_equal_real_prompts():
     assert len(user_prompt.system + user_prompt.text) == sizes.user + 3 * sizes.user_turn + words
     lengths = [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts]
     assert lengths == [size + 3 * sizes.judge_turn + words for size in sizes.judge]
+    assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
+    assert votes_of(0, 1, 1) == Range(1, 1)
+    suite = load_suite("demo:retail").suite
+    trial = of_trial(suite, suite.tests[0], asyncio.run(measure_prompts(suite, suite.tests[0])))
+    assert with_votes(trial, 1).judging == trial.judging
+    assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 
 
 @pytest.mark.slow
@@ -95,16 +101,6 @@ def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
         assert spending.input.low < tokens < spending.input.high, role
     counted = {used["role"]: used["calls"] for used in read_results(tmp_path)["usage"]["byRole"]}
     assert counted == {"user": len(talking), "judge": len(judging)}
-
-
-@pytest.mark.slow
-def test_forecast_of_judge_votes_ranges_from_majority_to_all_votes():
-    assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
-    assert votes_of(0, 1, 1) == Range(1, 1)
-    suite = load_suite("demo:retail").suite
-    trial = of_trial(suite, suite.tests[0], asyncio.run(measure_prompts(suite, suite.tests[0])))
-    assert with_votes(trial, 1).judging == trial.judging
-    assert with_votes(trial, 5).judging == trial.judging * Range(1, 3)
 
 
 @pytest.mark.slow
@@ -188,7 +184,7 @@ def test_forecast_ranges_from_fixed_turns_to_all_turns(users, user_calls, reques
     assert trial.judging == forecast.JUDGE_SECONDS
 
 
-def test_forecast_tokens_follow_prompt_sizes():
+def test_forecast_tokens_follow_prompt_sizes_and_no_models_mean_only_agent_time():
     trial = trial_of("x" * 100, "auto", "auto")
     per, result = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
     first = 30 + 100 + result.high
@@ -200,9 +196,6 @@ def test_forecast_tokens_follow_prompt_sizes():
     assert trial.judge.input.low == pytest.approx((4100 + 2 * (50 + 100 + result.low)) / per.high)
     assert trial.judge.input.high == pytest.approx((4100 + 2 * whole) / per.low)
     assert trial.judge.output == forecast.JUDGE_TOKENS * Range(2, 2)
-
-
-def test_forecast_without_models_or_judged_criteria_has_agent_time_only():
     trial = trial_of("hello", "auto", sizes=None)
     assert (trial.user, trial.judge, trial.judging) == (Spending(), Spending(), Range())
     assert trial.talking == forecast.AGENT_SECONDS * Range(2, 3)

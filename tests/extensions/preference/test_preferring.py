@@ -70,7 +70,7 @@ async def test_position_bias_and_identical_conversations_cause_ties(monkeypatch)
     assert not models.asked
 
 
-async def test_sample_is_spread_over_tests_and_depends_on_seed():
+async def test_sample_of_pairs_is_spread_by_the_seed_and_unmatched_tests_are_reported():
     head, base = run_of_agent("ours"), run_of_agent("theirs")
     one, same, other = (pair_runs(head, base, 40, seed) for seed in (1, 1, 2))
     counts = [sum(pair.tests[0].name == f"T{test}" for pair in one.pairs) for test in range(TESTS)]
@@ -81,9 +81,6 @@ async def test_sample_is_spread_over_tests_and_depends_on_seed():
     for pair in one.pairs:
         ours, theirs = (trial.turns[0].agent for trial in pair.trials)
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
-
-
-async def test_unmatched_and_changed_tests_are_reported():
     same = build.test_result(
         "same", trials=(judged_trial("a", "passed"), judged_trial("b", "passed", index=2))
     )
@@ -231,7 +228,7 @@ def test_only_conversation_preferred_in_both_orders_wins(straight, swapped):
     assert result.followed_place is (straight == swapped != "tie")
 
 
-def test_preference_sums_decided_pairs_by_test():
+def test_rounds_of_a_pair_are_summed_by_test_and_stop_without_a_majority():
     assert GONE.result is None
     result = tally(pair(WIN), pair(GONE))
     assert (result.pairs, result.wins, result.ties, result.undecided) == (2, 1, 0, 1)
@@ -244,6 +241,8 @@ def test_preference_sums_decided_pairs_by_test():
     assert (first.wins, first.losses, first.ties) == (2, 0, 1)
     assert (first.reasons, second.reasons) == (("win: better", "win: better"), ("loss: worse",))
     assert (result.other, result.other_commit) == ("other", "c" * 40)
+    assert not decided((WIN, LOSS, TIE), 5)
+    assert decided((WIN, LOSS, TIE, GONE), 5)
 
 
 @each_row(
@@ -261,11 +260,6 @@ def test_majority_of_rounds_decides_pair(rounds, result):
     assert pair(*rounds, votes=3).result == result
     assert decided(rounds, 3)
     assert not decided(rounds[:1], 3)
-
-
-def test_rounds_stop_once_majority_is_impossible():
-    assert not decided((WIN, LOSS, TIE), 5)
-    assert decided((WIN, LOSS, TIE, GONE), 5)
 
 
 def test_position_bias_is_estimated_from_first_rounds_only():

@@ -153,7 +153,7 @@ class Deps:
     name: str
 
 
-async def test_pydantic_ai_deps_are_created_from_user_info():
+async def test_pydantic_ai_deps_come_from_user_info_and_output_objects_become_json():
     seen = []
 
     def how(text, deps, number):
@@ -165,6 +165,12 @@ async def test_pydantic_ai_deps_are_created_from_user_info():
     assert seen == [Deps("Ida"), None]
     missing = await refusal(create_agent("pydantic_ai", how, deps_type=Deps), user_info={})
     assert "mine: its deps are made from userInfo.name: Field required" in missing
+    (reply,) = await replies(create_agent("pydantic_ai", agent_plan(says=Deps("Ida"))))
+    assert json.loads(reply.agent) == {"name": "Ida"}
+    assert "the agent's output is None" in await refusal(create_agent("pydantic_ai", agent_plan(says=None)))
+    agent = create_agent("pydantic_ai", agent_plan(("final_result", {"name": "Ida"}, "ok", None)))
+    (reply,) = await replies(agent)
+    assert reply.tool_calls == ()
 
 
 class Connected:
@@ -239,21 +245,19 @@ async def test_model_and_system_prompt_are_passed_or_refused():
     assert "mine: an agent of Google ADK takes no 'systemPrompt' from a test; leave it out" in error
 
 
-async def test_pydantic_ai_output_object_becomes_json_and_output_tool_is_ignored():
-    (reply,) = await replies(create_agent("pydantic_ai", agent_plan(says=Deps("Ida"))))
-    assert json.loads(reply.agent) == {"name": "Ida"}
-    assert "the agent's output is None" in await refusal(create_agent("pydantic_ai", agent_plan(says=None)))
-    agent = create_agent("pydantic_ai", agent_plan(("final_result", {"name": "Ida"}, "ok", None)))
-    (reply,) = await replies(agent)
-    assert reply.tool_calls == ()
-
-
-async def test_adk_unknown_tokens_and_model_errors_are_reported():
+async def test_adk_unknown_tokens_errors_confirmations_and_apps_are_read():
     target = create_agent("google.adk", agent_plan(says=("SAFETY", None)))
     (reply,) = await replies(target)
     assert (reply.input_tokens, reply.output_tokens) == (None, None)
     (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", "blocked"))))
     assert (reply.error_response, reply.error_detail, reply.agent) == (True, "SAFETY: blocked", "")
+    original = {"originalFunctionCall": {"name": "delete"}}
+    for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
+        error = await refusal(create_agent("google.adk", agent_plan(call, says="")))
+        assert "the run waits for a person or a long process, at the tools 'delete'" in error
+    adk = import_module("google.adk")
+    (reply,) = await replies(adk.App("shop", adk.BaseAgent(plan)))
+    assert reply.agent == "Message 1."
 
 
 async def test_hosted_tools_nested_graphs_and_handoffs_are_calls():
@@ -286,14 +290,7 @@ async def test_framework_run_waiting_for_approval_raises_agent_error(kind, how, 
     assert clause in error
 
 
-async def test_adk_run_waiting_for_confirmation_raises_agent_error():
-    original = {"originalFunctionCall": {"name": "delete"}}
-    for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
-        error = await refusal(create_agent("google.adk", agent_plan(call, says="")))
-        assert "the run waits for a person or a long process, at the tools 'delete'" in error
-
-
-def test_unusable_agent_object_is_refused_with_advice():
+def test_unusable_agent_object_is_refused_and_one_named_like_a_framework_is_not():
     graphs = import_module("langgraph")
     with pytest.raises(UsageError, match=r"that is not compiled: name graph.compile\(\)"):
         agent_of(graphs.StateGraph(), "mine", AgentSettings())
@@ -304,18 +301,6 @@ def test_unusable_agent_object_is_refused_with_advice():
     with pytest.raises(UsageError, match="or an agent of pydantic-ai, LangGraph, the OpenAI Agents SDK or"):
         agent_of(object(), "mine", AgentSettings())
 
-
-def _queue():
-    return import_module("queue").SimpleQueue
-
-
-async def test_adk_app_can_be_the_agent():
-    adk = import_module("google.adk")
-    (reply,) = await replies(adk.App("shop", adk.BaseAgent(plan)))
-    assert reply.agent == "Message 1."
-
-
-def test_class_from_module_named_like_framework_is_plain_function_agent():
     class Agent:
         __module__ = "agents_of_mine"
 
@@ -323,6 +308,10 @@ def test_class_from_module_named_like_framework_is_plain_function_agent():
             return "Hi"
 
     assert type(agent_of(Agent(), "mine", AgentSettings())).__name__ == "FunctionAgent"
+
+
+def _queue():
+    return import_module("queue").SimpleQueue
 
 
 @each_row(

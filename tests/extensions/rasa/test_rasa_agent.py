@@ -12,7 +12,6 @@ import framework_chats
 import pytest
 import recorded_http
 import world
-from agent_cases import UNREACHABLE_URL
 from each_row import each_row
 
 from ci_evals.contract import AgentContract
@@ -70,7 +69,7 @@ async def test_paused_conversation_is_hand_over_and_failed_action_is_error():
     assert failed.startswith("the agent answered with no message")
 
 
-async def test_missing_or_incomplete_tracker_leaves_evidence_unknown():
+async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_no_news():
     (hello, refund), _, stub = await converse("refund", tracker=False, slots={})
     assert refund.agent == "I refunded 42 for order A-1."
     assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
@@ -84,6 +83,10 @@ async def test_missing_or_incomplete_tracker_leaves_evidence_unknown():
     with recorded_http.serve_recorded(exchanges) as stub:
         (_, refund), _ = await framework_chats.CONVERSATIONS["rasa"]["refund"](stub.url)
     assert refund == "the agent's tracker lost the events of earlier messages"
+    shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
+    user = {"event": "user", "timestamp": 3.0}
+    later = ({"event": "session_started", "timestamp": 2.0}, user)
+    assert rasa_wire._gained(shown, rasa_wire.Tracker(later, {})) == (user,)
 
 
 @each_row(
@@ -91,16 +94,13 @@ async def test_missing_or_incomplete_tracker_leaves_evidence_unknown():
     [
         ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
         ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
-        (
-            "/webhooks/",
-            lambda body: [{"recipient_id": "x", "text": "Hi"}],
-            "the agent answered somebody else",
-        ),
+        ("/webhooks/", lambda body: [{"recipient_id": "x", "text": "Hi"}],
+         "the agent answered somebody else"),
         ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
         ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
         ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_answer_is_agent_error(path, change, why):
     try:
         replies, _, _ = await converse("refund", in_answers(path, change))
@@ -110,7 +110,7 @@ async def test_unusable_answer_is_agent_error(path, change, why):
     assert why in replies[0]
 
 
-async def test_images_buttons_and_custom_payloads_become_text():
+async def test_images_buttons_payloads_and_rejected_actions_are_read():
     buttons = [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]
     messages = [
         {"text": "Look:", "buttons": buttons},
@@ -119,9 +119,6 @@ async def test_images_buttons_and_custom_payloads_become_text():
     ]
     (hello, *_), _, _ = await converse("refund", in_answers("/webhooks/", lambda body: messages))
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
-
-
-async def test_rejected_rasa_action_becomes_call_with_status_error():
     rejected = {"event": "action_execution_rejected", "name": "refund"}
     talk = recorded_http.load(RECORDED / "rasa-refund.json")
     count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])
@@ -152,19 +149,13 @@ async def test_slots_metadata_and_key_are_sent():
 @each_row(
     ("answer", "kind", "why"),
     [
-        (
-            world.fault(404),
-            AgentError,
-            "start Rasa with --enable-api, or set adapterOptions.tracker to false",
-        ),
+        (world.fault(404), AgentError,
+         "start Rasa with --enable-api, or set adapterOptions.tracker to false"),
         (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
-        (
-            world.Fault(200, "Hello from Rasa: 3.6.21"),
-            AgentError,
-            "gave an answer that cannot be read (not JSON)",
-        ),
+        (world.Fault(200, "Hello from Rasa: 3.6.21"), AgentError,
+         "gave an answer that cannot be read (not JSON)"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):
     with world.serving() as server:
         server.expect_request(re.compile("/conversations/.*")).respond_with_response(answer.response())
@@ -172,16 +163,3 @@ async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):
         with pytest.raises(kind) as error:
             await agent.open_session(AgentContract.played_test)
     assert why in str(error.value)
-
-
-async def test_unreachable_server_is_not_reported_as_access_error():
-    with pytest.raises(AgentError) as gone:
-        await framework_chats.agent("rasa", UNREACHABLE_URL).open_session(AgentContract.played_test)
-    assert not isinstance(gone.value, AgentAccessError)
-
-
-def test_repeated_session_start_of_rasa_is_not_counted_as_new_event():
-    shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
-    user = {"event": "user", "timestamp": 3.0}
-    later = ({"event": "session_started", "timestamp": 2.0}, user)
-    assert rasa_wire._gained(shown, rasa_wire.Tracker(later, {})) == (user,)

@@ -107,7 +107,7 @@ async def test_results_equal_those_of_one_process(tmp_path):
     assert (len(Journal(tmp_path, resume=True).past.done), len(cluster.workers)) == (12, 2)
 
 
-async def test_trials_of_lost_worker_are_played_by_others():
+async def test_trials_of_lost_or_frozen_workers_are_played_by_others(monkeypatch):
     with endpoints.serving(answer_request) as agent:
         alone = await evaluate(job_of(plan_of(agent.url, loops=6)), Connections(**OFFLINE))
         agent.asked.clear()
@@ -120,12 +120,8 @@ async def test_trials_of_lost_worker_are_played_by_others():
     assert kill.heard[TrialFinished] == 36
     assert 36 <= conversations_begun(agent).total() <= 36 + 4
     assert len(cluster.workers) == 3
-
-
-async def test_trials_of_frozen_worker_are_still_completed(monkeypatch):
     monkeypatch.setattr(player, "SILENCE_SECONDS", 1.0)
     monkeypatch.setattr(worker, "_SILENCE_SECONDS", 0.2)
-
     with endpoints.serving(answer_request) as agent:
         async with cluster_of() as cluster:
             freeze = listener(3, lambda workers=cluster.workers: setattr(workers[0], "frozen", True))
@@ -133,7 +129,7 @@ async def test_trials_of_frozen_worker_are_still_completed(monkeypatch):
     assert (results.run.status, results.counts.trials, freeze.heard[TrialFinished]) == ("completed", 12, 12)
 
 
-async def test_trial_that_kills_three_workers_stops_run():
+async def test_dead_workers_refused_key_or_fail_fast_stop_the_run():
     def fatal(asked):
         if asked.texts == ["t4"]:
             time.sleep(0.2)
@@ -147,9 +143,6 @@ async def test_trial_that_kills_three_workers_stops_run():
             results = await evaluate(job, on_cluster(cluster))
     assert results.run.status != "completed"
     assert "3 workers of the cluster were lost while they played the test 't4'" in results.run.stopped_because
-
-
-async def test_cluster_without_workers_stops_run_or_is_refused():
     with endpoints.serving(answer_request) as agent:
         async with cluster_of(1) as cluster:
 
@@ -164,6 +157,15 @@ async def test_cluster_without_workers_stops_run_or_is_refused():
         cluster.broken = True
         with pytest.raises(UsageError, match=r"`cluster=some`: no processor is free"):
             await evaluate(job_of(plan_of("http://127.0.0.1:9")), on_cluster(cluster))
+    with endpoints.serving(answer_request) as agent:
+        async with cluster_of() as cluster:
+            job = job_of(plan_of(agent.url), limits=Limits(fail_fast=True))
+            results = await evaluate(job, on_cluster(cluster))
+            assert "fail-fast" in results.run.stopped_because
+            agent.key = "another"
+            refused = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster))
+    assert "key" in refused.run.stopped_because
+    assert refused.counts.trials < 12
 
 
 async def test_interruption_reaches_all_workers():
@@ -190,19 +192,7 @@ async def test_interruption_reaches_all_workers():
     assert all(trial.error == "the run was interrupted" for trial in trials)
 
 
-async def test_refused_key_and_fail_fast_stop_run():
-    with endpoints.serving(answer_request) as agent:
-        async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url), limits=Limits(fail_fast=True))
-            results = await evaluate(job, on_cluster(cluster))
-            assert "fail-fast" in results.run.stopped_because
-            agent.key = "another"
-            refused = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster))
-    assert "key" in refused.run.stopped_because
-    assert refused.counts.trials < 12
-
-
-async def test_lock_is_held_across_workers():
+async def test_lock_and_rate_limit_hold_across_workers():
     talking = most = 0
 
     def counted(asked):
@@ -218,9 +208,6 @@ async def test_lock_is_held_across_workers():
             job = job_of(plan_of(agent.url, count=4, lock="desk"))
             results = await evaluate(job, on_cluster(cluster))
     assert (results.counts.trials, most) == (8, 1)
-
-
-async def test_rate_limit_applies_to_all_workers():
     refused = 0
 
     def limited(asked):
@@ -238,9 +225,6 @@ async def test_rate_limit_applies_to_all_workers():
     assert results.counts.trials == 12
     assert max(later - earlier for earlier, later in pairwise(times)) > 1.5
     assert any("limited the rate once (429)" in warning for warning in results.run.warnings)
-
-
-async def test_replacement_worker_keeps_rate_limit():
     times = []
 
     def limited(_):
@@ -284,12 +268,10 @@ async def test_environment_of_run_reaches_agents_of_workers(tmp_path):
         (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
         (("--otlp",), "--cluster, --otlp: spans are received by one process"),
         (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
-        (
-            ("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
-            "--cluster, --start: workers on other machines cannot reach an agent that is started here",
-        ),
+        (("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
+         "--cluster, --start: workers on other machines cannot reach an agent that is started here"),
     ],
-)
+)  # fmt: skip
 def test_options_that_cluster_does_not_support_are_refused(tmp_path, options, message):
     if not options and find_spec("ray"):
         pytest.skip("Ray is installed here")

@@ -88,7 +88,12 @@ def test_report_format_writes_only_its_files(past, capsys):
     assert capsys.readouterr().out == "7 reports written to past/b\n"
 
 
-def test_input_file_is_not_rewritten(past):
+def test_input_file_is_not_rewritten_and_reports_of_a_link_are_next_to_the_link(past, capsys):
+    Path("run").mkdir()
+    Path("run", RESULTS).symlink_to((past / "a" / RESULTS).resolve())
+    write_reports("run", format="html")
+    assert capsys.readouterr().out == "report.html written to run\n"
+    assert (report_files(Path("run")), report_files(past / "a")) == ({"report.html"}, set())
     file = past / "a" / RESULTS
     file.write_text(json.dumps(json.loads(file.read_text())))
     before = file.read_bytes()
@@ -99,20 +104,16 @@ def test_input_file_is_not_rewritten(past):
     assert not file.exists()
 
 
-def test_reports_are_written_next_to_a_linked_results_file(past, capsys):
-    Path("run").mkdir()
-    Path("run", RESULTS).symlink_to((past / "a" / RESULTS).resolve())
-    write_reports("run", format="html")
-    assert capsys.readouterr().out == "report.html written to run\n"
-    assert (report_files(Path("run")), report_files(past / "a")) == ({"report.html"}, set())
-
-
-def test_newest_run_of_a_folder_is_shown(past, capsys):
+def test_newest_run_of_a_folder_is_shown_with_the_same_text_in_both_badges(past, capsys):
     write_reports(past)
     line = "7 reports written to past/b, the newest of 3 runs; 2 other runs next to it\n"
     assert capsys.readouterr().out == line
     assert [report_files(past / name) for name in "ac"] == [set(), {f"{SUITE}/{RESULTS}"}]
     assert "This is b." in page_in(past / "b")
+    write_reports(past, format="badge")
+    picture = ET.parse(past / "b/badge.svg").getroot()
+    data = json.loads((past / "b/badge.json").read_text())
+    assert picture.get("aria-label") == f"{data['label']}: {data['message']}" == "evals: 100.0 passed"
 
 
 def test_report_counts_duplicate_runs_once_and_rewrites_only_first_run(past, capsys):
@@ -122,7 +123,7 @@ def test_report_counts_duplicate_runs_once_and_rewrites_only_first_run(past, cap
     assert report_files(past / "b") == set()
 
 
-def test_baseline_is_found_among_other_runs(past):
+def test_baseline_is_found_or_named_and_a_missing_one_causes_a_warning(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     write_reports("head", past, baseline="")  # the default, as with `run`
     page = page_in(Path("head"))
@@ -131,9 +132,6 @@ def test_baseline_is_found_among_other_runs(past):
     assert "This is b." not in page
     write_reports("head", past, baseline="none")
     assert "This is a." not in page_in(Path("head"))
-
-
-def test_missing_baseline_causes_warning(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     write_reports("head", past / "b")
     warning = "report.html lacks the baseline's conversations. Name that run with `baseline="
@@ -141,9 +139,6 @@ def test_missing_baseline_causes_warning(past, capsys):
     for options in ({"baseline": "none"}, {"format": "junit"}, {"baseline": "past/a"}):
         write_reports("head", **options)
         assert capsys.readouterr().err == ""
-
-
-def test_page_shows_only_the_named_baseline(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     write_reports("head", baseline="past/a")
     assert "This is a." in page_in(Path("head"))
@@ -152,26 +147,7 @@ def test_page_shows_only_the_named_baseline(past, capsys):
     assert "This is c." in page_in(past / "b")
 
 
-def test_unreadable_results_are_reported_together(past):
-    (past / "b" / RESULTS).write_text("{")
-    before = read_files(Path())
-    with pytest.raises(UsageError) as refused:
-        write_reports(past / "a", past, "nowhere", past / "notes")
-    reasons = (f"past/b/{RESULTS}: not a results file", "nowhere: no such file or folder")
-    for text in (*reasons, "past/notes: contains no"):
-        assert text in str(refused.value)
-    assert read_files(Path()) == before
-
-
-def test_results_of_one_suite_have_only_markdown_reports(past):
-    for options in ({"format": "html"}, {"format": "markdown,badge"}, {"open": True}, {"baseline": "past/a"}):
-        with pytest.raises(UsageError, match="the results of one suite have only Markdown reports"):
-            write_reports(past / "c" / SUITE, **options)
-    write_reports(past / "c" / SUITE, baseline="auto")
-    assert report_files(past / "c" / SUITE) == {"_summary.md", "Refund-for-a-cancelled-order.md"}
-
-
-def test_invalid_options_and_baselines_are_refused(past):
+def test_invalid_options_formats_baselines_and_results_are_refused(past):
     message = r"unknown format 'pdf'\. Formats: html, markdown, junit, ctrf, json, badge"
     with pytest.raises(UsageError, match=message):
         write_reports(past / "a", format="html,pdf")
@@ -188,6 +164,19 @@ def test_invalid_options_and_baselines_are_refused(past):
             write_reports("head", baseline=baseline)
         assert message in str(refused.value)
     assert report_files(Path("head")) == set()
+    for options in ({"format": "html"}, {"format": "markdown,badge"}, {"open": True}, {"baseline": "past/a"}):
+        with pytest.raises(UsageError, match="the results of one suite have only Markdown reports"):
+            write_reports(past / "c" / SUITE, **options)
+    write_reports(past / "c" / SUITE, baseline="auto")
+    assert report_files(past / "c" / SUITE) == {"_summary.md", "Refund-for-a-cancelled-order.md"}
+    (past / "b" / RESULTS).write_text("{")
+    before = read_files(Path())
+    with pytest.raises(UsageError) as refused:
+        write_reports(past / "a", past, "nowhere", past / "notes")
+    reasons = (f"past/b/{RESULTS}: not a results file", "nowhere: no such file or folder")
+    for text in (*reasons, "past/notes: contains no"):
+        assert text in str(refused.value)
+    assert read_files(Path()) == before
 
 
 @pytest.mark.slow
@@ -228,13 +217,6 @@ def test_run_without_suites_has_reports(past, capsys):
     write_reports("empty")
     lines = capsys.readouterr().out.splitlines()
     assert lines == [f"{number} reports written to empty" for number in (0, 4)]
-
-
-def test_badge_svg_and_json_show_same_text(past):
-    write_reports(past, format="badge")
-    picture = ET.parse(past / "b/badge.svg").getroot()
-    data = json.loads((past / "b/badge.json").read_text())
-    assert picture.get("aria-label") == f"{data['label']}: {data['message']}" == "evals: 100.0 passed"
 
 
 @pytest.mark.slow

@@ -76,14 +76,11 @@ def test_unknown_statuses_are_errors_with_their_text():
     assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
 
 
-def test_failed_attempts_become_trials_before_final_one():
+def test_failed_attempts_become_trials_and_equal_names_in_two_suites_two_tests():
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [FAILED, ERROR, PASSED]}, "no")
     assert outcomes_by_test(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
-
-
-def test_equal_names_in_different_suites_are_different_tests() -> None:
     results = read(report(entry("passed", suite=["x", "y"]), entry("failed", suite=["x", "z"])))
     assert outcomes_by_test(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
     assert row_of(results, "x › y › a").groups == ("x",)
@@ -109,12 +106,20 @@ def test_total_contradicted_by_tests_is_reported(summary: dict[str, Any], messag
     assert read(report(entry("passed"), summary=summary)).contradictions == (message,)
 
 
-def test_missing_total_is_reported_and_whole_float_accepted():
+def test_missing_total_and_bad_environment_or_exit_code_are_contradictions():
     document = json.loads(report(entry("passed")))
     del document["results"]["summary"]["tests"]
     message = "summary.tests is missing, and the list of tests has 1."
     assert read(json.dumps(document)).contradictions == (message,)
     assert not read(report(entry("passed"), summary={"tests": 1.0})).contradictions
+    unhealthy = {"environment": {"healthy": False}}
+    assert read(report(entry("passed"), **unhealthy)).contradictions
+    assert not read(report(entry("passed"), entry("failed", "b"), **unhealthy)).contradictions
+    decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
+    results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
+    assert outcomes_by_test(results)["ci-evals › gate"] == [FAILED]
+    assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
+    assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions
 
 
 @pytest.mark.parametrize(
@@ -130,17 +135,6 @@ def test_missing_total_is_reported_and_whole_float_accepted():
 def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields: dict[str, Any], reason: str) -> None:
     results = read(report(entry("passed", **fields), entry("passed", "b")))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [ERROR], "b": [PASSED]}, reason)
-
-
-def test_all_passed_report_is_contradicted_by_bad_environment_or_exit_code():
-    unhealthy = {"environment": {"healthy": False}}
-    assert read(report(entry("passed"), **unhealthy)).contradictions
-    assert not read(report(entry("passed"), entry("failed", "b"), **unhealthy)).contradictions
-    decision = Decision(passed=False, exit_code=Exit.INVALID, reasons=("too many errors",))
-    results = read("".join(ctrf.render(story_of(build.results(gate=decision)))))
-    assert outcomes_by_test(results)["ci-evals › gate"] == [FAILED]
-    assert results.contradictions == ("extra.exitCode is 3: the run has no verdict.",)
-    assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions
 
 
 @pytest.mark.parametrize(

@@ -73,25 +73,16 @@ FAIL_COUNT = ("results", "prompts", 0, "metrics", "testFailCount")
         (INSPECT, set_value("results", "completed_samples", value=2), "completed_samples is 2"),
         ("promptfoo/shop.json", set_value("results", "stats", "failures", value=99), "stats.failures is 99"),
         ("promptfoo/shop.json", set_value("results", "stats", "successes", value=1), "stats.successes is 1"),
-        (
-            "promptfoo/shop.json",
-            set_value("results", "stats", "errors", value=9),
-            "results.stats.errors is 9",
-        ),
+        ("promptfoo/shop.json", set_value("results", "stats", "errors", value=9),
+         "results.stats.errors is 9"),
         ("promptfoo/shop.json", remove("results", "results", 0), "results.stats"),
-        (
-            "promptfoo/shop.json",
-            set_value(*FAIL_COUNT, value=7),
-            "results.prompts[0].metrics.testFailCount is 7",
-        ),
+        ("promptfoo/shop.json", set_value(*FAIL_COUNT, value=7),
+         "results.prompts[0].metrics.testFailCount is 7"),
         ("deepeval/shop.json", set_value("testFailed", value=99), "testFailed is 99"),
         ("deepeval/shop.json", set_value("testPassed", value=1), "testPassed is 1"),
         ("deepeval/shop.json", remove("testCases", 0), "testPassed is 2"),
-        (
-            "deepeval/shop.json",
-            set_value("metricsScores", 0, "fails", value=5),
-            "metricsScores[0].fails is 5",
-        ),
+        ("deepeval/shop.json", set_value("metricsScores", 0, "fails", value=5),
+         "metricsScores[0].fails is 5"),
         (SWE_BENCH, set_value("total_instances", value=300), "total_instances is 300"),
         (SWE_BENCH, set_value("resolved_instances", value=9), "resolved_instances is 9"),
         (SWE_BENCH, set_value("resolved_ids", 0, value="x__y-1"), "demo__shop-1"),
@@ -101,7 +92,7 @@ FAIL_COUNT = ("results", "prompts", 0, "metrics", "testFailCount")
         ("tau2/base.json", remove("tasks", 0), "such as '0'"),
         ("tau2/base.json", set_value("info", "num_trials", value=9), "info.num_trials is 9"),
     ],
-)
+)  # fmt: skip
 def test_total_contradicted_by_rows_leaves_no_verdict(gate, name, change, message):
     options = [PLAIN_ARM] if name.startswith("promptfoo") else []
     code, printed = gate(changed(name, change), "--max-errors=50", *options)
@@ -125,20 +116,16 @@ FAILED_TESTS = {"FAIL_TO_PASS": {"failure": ["t"]}}
     ("files", "message"),
     [
         ({RESULTS: None}, "n-samples.shop_choice.effective is 6, and no file has the rows of 'shop_choice'"),
-        (
-            {RESULTS: None, WORDS: None, CHOICE: remove(0)},
-            "n-samples.shop_choice.effective is 6, and the files have 5 tests of 'shop_choice'",
-        ),
-        (
-            {RESULTS: LOW_SCORE, WORDS: None, CHOICE: None},
-            "the stated score is 0.100, and the rows of 'shop_choice' have 0.500",
-        ),
+        ({RESULTS: None, WORDS: None, CHOICE: remove(0)},
+         "n-samples.shop_choice.effective is 6, and the files have 5 tests of 'shop_choice'"),
+        ({RESULTS: LOW_SCORE, WORDS: None, CHOICE: None},
+         "the stated score is 0.100, and the rows of 'shop_choice' have 0.500"),
         ({EEE: None, EEE_ROWS: remove(0)}, "rows are stated, and the files have"),
         ({EEE: MORE_SAMPLES, EEE_ROWS: None}, "num_samples is 100, and the files have 3 tests"),
         ({EEE: set_value(*STATED_SCORE, "score", value=0.03), EEE_ROWS: None}, "the stated score is 0.030"),
         ({BATCH: None, WEBARENA: None}, "summary.overall.total is 5, and the files have 1 tests"),
     ],
-)
+)  # fmt: skip
 def test_summary_file_contradicted_by_rows_of_sample_files_leaves_no_verdict(gate, files, message):
     names = [changed(name, *([change] if change else [])) for name, change in files.items()]
     code, printed = gate(*names, "--max-errors=50")
@@ -175,9 +162,9 @@ def test_contradictory_or_missing_row_is_error(gate, name, change):
         assert row["success"] is True
         options = [f"--arm={row['provider']['label']} · {row['prompt']['label']}"]
     gate(str(FILES / name), "--max-errors=0", "--output-dir=before", *options)
-    errors = json.loads(Path("before/_results.json").read_text())["counts"]["errors"]
+    errors = saved_results("before")["counts"]["errors"]
     gate(document, *options)
-    assert json.loads(Path("results/_results.json").read_text())["counts"]["errors"] == errors + 1
+    assert saved_results()["counts"]["errors"] == errors + 1
 
 
 TWICE = '{"test": "a", "passed": false, "passed": true}'
@@ -211,6 +198,7 @@ def test_duplicate_key_of_one_object_leaves_no_verdict(gate, text, message):
         ("junit/gradle.xml", lambda text: text.replace("\n", "\n\n")),
         ("deepeval/shop.json", lambda text: text),
         ("deepeval/shop.json", lambda text: json.dumps(json.loads(text), indent=1)),
+        ("deepeval/shop.json", lambda text: json.dumps({"testRunData": json.loads(text)})),
         # Another version of one run, which its id names.
         ("inspect/stable.eval", None),
         ("tau2/base.json", lambda text: text.replace('"duration": ', '"duration": 1')),
@@ -231,12 +219,15 @@ def test_same_run_under_two_names_leaves_no_verdict(gate, first, second):
     assert (code, "Name each run once" in printed) == (3, True), printed
 
 
-def test_results_of_one_test_in_two_folders_are_trials(gate):
-    """Tools that write a file for each result give all of them one name, and no time."""
+def test_row_that_failed_with_full_score_counts_as_zero_and_tests_in_two_folders_as_trials(gate):
+    # Tools that write a file for each result give all of them one name, and no time.
     for folder in "ab":
         Path(folder).mkdir()
         shutil.copy(FILES / "webarena-verified/base/1/eval_result.json", folder)
     assert gate("a/eval_result.json", "b/eval_result.json")[0] == 0
+    Path("rows.csv").write_text("test,passed,score\na,false,1\nb,true,1\n")
+    gate("rows.csv")
+    assert saved_results()["score"] == 50
 
 
 def lm_eval(metric: str, *scores: float, higher: bool | None = None) -> list[str]:
@@ -267,21 +258,20 @@ def lm_eval(metric: str, *scores: float, higher: bool | None = None) -> list[str
         ("toxicity", False, [False, True, False]),
         ("acc", False, [False, True, False]),
         ("ter", None, [False, True, False]),
+        ("toxicity", None, None),
         ("brier_score", False, [False, True, False]),
     ],
 )
-def test_direction_of_lm_eval_metric_decides_what_passes(gate, metric, higher, expected):
+def test_direction_of_lm_eval_metric_decides_what_passes_or_leaves_no_verdict(gate, metric, higher, expected):
     code, printed = gate(*lm_eval(metric, 1, 0, 0.25, higher=higher))
+    if expected is None:
+        assert (code, "it is not known whether a higher one is better" in printed) == (3, True)
+        return
     assert code == 0, printed
-    (suite,) = json.loads(Path("results/_results.json").read_text())["suites"]
+    (suite,) = saved_results()["suites"]
     assert [test["passed"] for test in suite["tests"]] == expected
     scores = [100, 0, 25] if expected[0] else [0, 100, 75]
     assert [test["score"] for test in suite["tests"]] == pytest.approx(scores)
-
-
-def test_metric_without_known_direction_leaves_no_verdict(gate):
-    code, printed = gate(*lm_eval("toxicity", 1, 1))
-    assert (code, "it is not known whether a higher one is better" in printed) == (3, True)
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -289,7 +279,7 @@ def test_direction_of_every_eval_ever_comes_from_its_aggregate(gate, lower):
     change = set_value("evaluation_results", 0, "metric_config", "lower_is_better", value=lower)
     names = [changed("eee/stable/refunds.json", change), changed("eee/stable/refunds_samples.jsonl")]
     gate(*names)
-    (suite,) = json.loads(Path("results/_results.json").read_text())["suites"]
+    (suite,) = saved_results()["suites"]
     assert {test["passed"] for test in suite["tests"]} == {not lower}
 
 
@@ -340,19 +330,6 @@ def test_deepeval_metric_passing_below_threshold_is_inverted(gate, metrics, code
     run = {"testCases": bias_tests(*metrics), "metricsScores": []}
     Path("run.json").write_text(json.dumps(run))
     assert gate("run.json")[0] == code
-    (suite,) = json.loads(Path("results/_results.json").read_text())["suites"]
+    (suite,) = saved_results()["suites"]
     if scores:
         assert [test["score"] for test in suite["tests"]] == pytest.approx(scores)
-
-
-def test_failed_row_with_full_score_counts_as_zero(gate):
-    Path("rows.csv").write_text("test,passed,score\na,false,1\nb,true,1\n")
-    gate("rows.csv")
-    assert json.loads(Path("results/_results.json").read_text())["score"] == 50
-
-
-def test_deepeval_run_in_two_shapes_leaves_no_verdict(gate):
-    run = json.loads((FILES / "deepeval/shop.json").read_text())
-    Path("latest.json").write_text(json.dumps({"testRunData": run}))
-    code, printed = gate(str(FILES / "deepeval/shop.json"), "latest.json", "--max-errors=9")
-    assert (code, "has the same run as" in printed) == (3, True)

@@ -28,7 +28,7 @@ def gate(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_rows_become_run_with_scores_groups_cost_and_tokens(gate):
+def test_rows_become_run_with_groups_cost_tokens_errors_and_skipped_rows(gate):
     gate("a.csv", "--min-score=83", a_csv=MAIN)
     results = saved_results()
     groups = {group["name"]: group["score"] for group in results["suites"][0]["categories"]}
@@ -37,6 +37,15 @@ def test_rows_become_run_with_scores_groups_cost_and_tokens(gate):
     assert (results["score"], results["usage"]["costUsd"]) == pytest.approx((250 / 3, 0.3))
     assert Path("results/report.html").is_file()
     assert "billing" in gate("a.csv", "--min-score=0", "--thresholds=category:billing=80", code=1)
+    text = gate("a.csv", "--min-score=83", a_csv=MAIN + "later,skipped,,billing,,,,\n")
+    assert "1 row skipped, and not counted" in text
+    results = saved_results()
+    assert (results["counts"]["tests"], results["counts"]["errors"]) == (4, 0)
+    assert results["score"] == pytest.approx(250 / 3)
+    broken = MAIN + "slow,false,,billing,timeout,,,\n"
+    text = gate("a.csv", "--min-score=0", code=3, a_csv=broken)
+    assert "timeout" in text
+    gate("a.csv", "--min-score=0", "--max-errors=1", a_csv=broken)
 
 
 def test_worse_run_is_compared_with_baseline_reproducibly(gate):
@@ -68,17 +77,11 @@ def test_format_options_apply_to_baseline_of_other_tool_but_not_to_own(gate, opt
 UNKNOWN_COLUMNS = [
     ("question_id,mark\nq1,true\n", "question_id, mark", {"test": "$.question_id", "passed": "$.mark"}),
     ('{"case": "a", "reward": 0.5}\n', "case, reward", {"test": "$.case", "score": "$.reward"}),
-    (
-        '[{"task": {"id": 1}, "my \'mark\'": 0.25, "cost": 1}]',
-        "task, my 'mark', cost",
-        {"test": "$.task.id", "score": "$['my \\\\'mark\\\\'']", "cost": "$.cost"},
-    ),
-    (
-        '{"when": 1, "results": [{"task_id": "a", "reached": true}]}',
-        "task_id, reached",
-        {"rows": "$.results[*]", "test": "$.task_id", "passed": "$.reached"},
-    ),
-]
+    ('[{"task": {"id": 1}, "my \'mark\'": 0.25, "cost": 1}]', "task, my 'mark', cost",
+     {"test": "$.task.id", "score": "$['my \\\\'mark\\\\'']", "cost": "$.cost"}),
+    ('{"when": 1, "results": [{"task_id": "a", "reached": true}]}', "task_id, reached",
+     {"rows": "$.results[*]", "test": "$.task_id", "passed": "$.reached"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "keys", "fields"), UNKNOWN_COLUMNS)
@@ -93,51 +96,27 @@ def test_rows_with_unknown_columns_get_working_map_suggested(gate, text, keys, f
 
 
 WRONG_PATHS = [
-    (
-        "test: $.task.id\npassed: $.ok",
-        "row 1: map: test: $.task.id finds nothing in it; its keys: id, ok, note",
-    ),
-    (
-        "test: $.id\npassed: $.done\nscore: $.s[0]",
-        "row 1: map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note",
-    ),
-    (
-        "rows: $.items\ntest: $.id\npassed: $.ok",
-        "has no list at $.items (--map, rows): it is not an object but a list",
-    ),
-]
+    ("test: $.task.id\npassed: $.ok",
+     "row 1: map: test: $.task.id finds nothing in it; its keys: id, ok, note"),
+    ("test: $.id\npassed: $.done\nscore: $.s[0]",
+     "row 1: map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note"),
+    ("rows: $.items\ntest: $.id\npassed: $.ok",
+     "has no list at $.items (--map, rows): it is not an object but a list"),
+]  # fmt: skip
 
 
-def test_map_path_that_matches_nothing_is_reported_with_row_keys(gate):
-    rows = [{"id": "a", "ok": True, "note": None}, {"id": "b", "okay": True}]
-    for paths, message in WRONG_PATHS:
-        assert message in gate("a.json", "--map=map.yaml", code=2, a_json=json.dumps(rows), map_yaml=paths)
-    paths = "test: $.id\npassed: $.ok\nerror: $.exception\nreason: $.note\n"
-    error = gate("a.json", "--map=map.yaml", "--max-errors=1", "--min-score=0", code=0, map_yaml=paths)
-    warning = "warning: a.json: --map: error: $.exception finds nothing in any row."
-    assert f"{warning} Row 1: its keys: id, ok" in error
-    assert "reason: $.note finds" not in error
-    (_, wrong) = saved_results()["suites"][0]["tests"]
-    assert "map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
-
-
-def test_rows_of_one_test_in_several_files_are_its_trials(gate):
+def test_rows_of_several_files_are_trials_and_arms_of_one_file_are_compared(gate):
     gate("*.csv", "--min-score=0", a_csv=MAIN, b_csv=WORSE)
     tests = {test["name"]: test for test in saved_results()["suites"][0]["tests"]}
     assert tests["login"]["flaky"] is True
     assert len(tests["refund"]["trials"]) == 2
-
-
-def test_skipped_rows_are_not_scored_and_errors_count_toward_limit(gate):
-    text = gate("a.csv", "--min-score=83", a_csv=MAIN + "later,skipped,,billing,,,,\n")
-    assert "1 row skipped, and not counted" in text
-    results = saved_results()
-    assert (results["counts"]["tests"], results["counts"]["errors"]) == (4, 0)
-    assert results["score"] == pytest.approx(250 / 3)
-    broken = MAIN + "slow,false,,billing,timeout,,,\n"
-    text = gate("a.csv", "--min-score=0", code=3, a_csv=broken)
-    assert "timeout" in text
-    gate("a.csv", "--min-score=0", "--max-errors=1", a_csv=broken)
+    rows = "".join(f"t{i},true,new\nt{i},{str(i < 2).lower()},old\n" for i in range(4))
+    rows = "test,passed,model\n" + rows
+    assert "'new', 'old'" in gate("a.csv", code=2, a_csv=rows)
+    assert "--arm=mid" in gate("a.csv", "--arm=mid", code=2)
+    gate("a.csv", "--arm=new", "--baseline-arm=old", "--max-drop=0")
+    comparison = saved_results()["comparison"]
+    assert (comparison["head"], comparison["base"]) == (100, 50)
 
 
 @pytest.mark.parametrize(
@@ -167,36 +146,23 @@ def test_unusable_file_is_refused_or_leaves_no_verdict(gate, name, text, code, m
     assert message in gate(name, "--min-score=0", "--max-errors=0", code=code)
 
 
-def test_file_without_rows_or_broken_file_among_others_is_refused(gate):
-    """Its tool may have died before its first test."""
-    for other in ("<testsuites/>", "[]", "test,passed\n"):
-        files = {"good_csv": "test,passed\na,true\n", "other": other}
-        text = gate("good.csv", "other", "--min-score=0", code=2, **files)
-        assert "has no rows, so there is nothing to gate" in text
-    Path("map.yaml").write_text("rows: $.results[*]\ntest: $.id\npassed: $.ok\n")
-    Path("good.json").write_text('{"results": [{"id": "a", "ok": true}]}')
-    Path("cut.json").write_text('{"results": [{"id": "b", "ok": fal')
-    message = gate("good.json", "cut.json", "--map=map.yaml", "--min-score=0", code=2)
-    assert "cut.json: is no JSON, in which --map finds rows" in message
-
-
-def test_arms_of_one_file_are_selected_and_compared(gate):
-    rows = "".join(f"t{i},true,new\nt{i},{str(i < 2).lower()},old\n" for i in range(4))
-    rows = "test,passed,model\n" + rows
-    assert "'new', 'old'" in gate("a.csv", code=2, a_csv=rows)
-    assert "--arm=mid" in gate("a.csv", "--arm=mid", code=2)
-    gate("a.csv", "--arm=new", "--baseline-arm=old", "--max-drop=0")
-    comparison = saved_results()["comparison"]
-    assert (comparison["head"], comparison["base"]) == (100, 50)
-
-
-def test_map_file_selects_fields_of_rows(gate):
+def test_map_file_selects_fields_and_its_path_that_matches_nothing_is_reported(gate):
     rows = json.dumps({"out": [{"q": {"id": 1}, "ok": True, "s": [0.5]}, {"q": {"id": 2}, "ok": False}]})
     paths = "rows: $.out\ntest: $.q.id\npassed: $.ok\nscore: $.s[0]\n"
     gate("a.json", "--map=map.yaml", "--min-score=0", a_json=rows, map_yaml=paths)
     assert saved_results()["score"] == 25
     assert "unknown field 'foo'" in gate("a.json", "--map=map.yaml", code=2, map_yaml=paths + "foo: $.x\n")
     assert "--map has no effect" in gate("a.json", "--map=map.yaml", "--format=junit", code=2)
+    rows = [{"id": "a", "ok": True, "note": None}, {"id": "b", "okay": True}]
+    for paths, message in WRONG_PATHS:
+        assert message in gate("a.json", "--map=map.yaml", code=2, a_json=json.dumps(rows), map_yaml=paths)
+    paths = "test: $.id\npassed: $.ok\nerror: $.exception\nreason: $.note\n"
+    error = gate("a.json", "--map=map.yaml", "--max-errors=1", "--min-score=0", code=0, map_yaml=paths)
+    warning = "warning: a.json: --map: error: $.exception finds nothing in any row."
+    assert f"{warning} Row 1: its keys: id, ok" in error
+    assert "reason: $.note finds" not in error
+    (_, wrong) = saved_results()["suites"][0]["tests"]
+    assert "map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
 
 def test_official_score_of_junit_is_shown_beside_own_score(gate):
@@ -212,6 +178,16 @@ def test_official_score_of_junit_is_shown_beside_own_score(gate):
     assert "Official score" in Path("results/summary.md").read_text()
 
 
-def test_input_files_are_not_overwritten(gate):
+def test_input_files_are_not_overwritten_and_broken_one_among_others_is_refused(gate):
     Path("results").mkdir()
     assert "would be overwritten" in gate("junit.xml", "--output-dir=.", code=2, junit_xml="<testsuite/>")
+    # Its tool may have died before its first test.
+    for other in ("<testsuites/>", "[]", "test,passed\n"):
+        files = {"good_csv": "test,passed\na,true\n", "other": other}
+        text = gate("good.csv", "other", "--min-score=0", code=2, **files)
+        assert "has no rows, so there is nothing to gate" in text
+    Path("map.yaml").write_text("rows: $.results[*]\ntest: $.id\npassed: $.ok\n")
+    Path("good.json").write_text('{"results": [{"id": "a", "ok": true}]}')
+    Path("cut.json").write_text('{"results": [{"id": "b", "ok": fal')
+    message = gate("good.json", "cut.json", "--map=map.yaml", "--min-score=0", code=2)
+    assert "cut.json: is no JSON, in which --map finds rows" in message

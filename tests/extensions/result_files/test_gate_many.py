@@ -66,16 +66,13 @@ def test_regressions_beyond_the_listed_ones_are_counted(gated):
     assert Path("results/junit.xml").read_text().count("<failure ") == count
 
 
-def test_results_of_many_tests_round_trip_to_the_same_bytes(gated):
+def test_results_of_many_tests_round_trip_and_shared_trials_change_no_report(gated):
     tests = MOST + 10
     gated([False, *[True] * (tests - 1)], [True] * tests)
     text = Path("results/_results.json").read_text()
     results = report_files.load(text, "_results.json")
     assert sum('"name":"case-' in line for line in text.splitlines()) == tests
     assert "".join(results_json.render(results)) == text
-
-
-def test_reports_are_equal_for_shared_and_separate_trial_objects(gated):
     names = ["it's <b>", 'a "&quot;" b', "c > d"]
     outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
     rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]

@@ -68,19 +68,9 @@ def test_worse_run_of_other_tool_fails_gate(base, worse, options, broken, gated)
         assert all(name in page for name in broken)
 
 
-def test_run_of_only_broken_samples_has_no_verdict(gated):
+def test_only_broken_samples_have_no_verdict_and_two_models_are_refused(gated):
     code, results, _ = gated("head", str(FILES / "inspect/broken.json"))
     assert (code, results["score"]) == (3, None)
-
-
-def test_two_promptfoo_prompts_of_one_file_are_compared(gated):
-    arms = ("--arm=base · polite", "--baseline-arm=base · plain")
-    code, results, printed = gated("head", str(FILES / "promptfoo/shop.json"), *arms, "--regression=any")
-    assert (code, [test["name"] for test in results["comparison"]["regressed"]]) == (1, ["shipping"])
-    assert "Official score: passed 33.3 % of 6. Ours is 25.0. A row that broke counts" in printed
-
-
-def test_samples_of_two_lm_eval_models_are_refused(gated):
     (results,) = (Path(name) for name in files_of("lm-eval/worse/results*"))
     other = json.loads(results.read_text())
     other["config"]["model_args"] = "name=other"
@@ -91,13 +81,16 @@ def test_samples_of_two_lm_eval_models_are_refused(gated):
     assert re.search(r"several models: 'dummy', 'dummy name=other'.*gate the files", message)
 
 
-def test_pass_hat_k_scores_are_labeled_pass_hat_k(gated):
-    _, _, printed = gated("head", str(FILES / "tau2/base.json"))
+def test_two_promptfoo_prompts_of_one_file_are_compared(gated):
+    arms = ("--arm=base · polite", "--baseline-arm=base · plain")
+    code, results, printed = gated("head", str(FILES / "promptfoo/shop.json"), *arms, "--regression=any")
+    assert (code, [test["name"] for test in results["comparison"]["regressed"]]) == (1, ["shipping"])
+    assert "Official score: passed 33.3 % of 6. Ours is 25.0. A row that broke counts" in printed
+
+
+def test_pass_hat_k_is_labeled_and_exported_eee_records_gate_to_same_score(gated):
+    _, before, printed = gated("main", str(FILES / "tau2/base.json"))
     assert "pass^1 68.3 % of 5 (pass^1 68.3 %, pass^2 46.6 %, pass^3 30.0 %)" in printed
-
-
-def test_exported_every_eval_ever_records_gate_to_same_score(gated):
-    _, before, _ = gated("main", str(FILES / "tau2/base.json"))
     with suppress(SystemExit):
         invoke(["report", "main", "--format=eee"], RunContext({"PATH": os.environ["PATH"]}))
     code, after, _ = gated("head", *map(str, Path("main/eee").rglob("*.json*")))

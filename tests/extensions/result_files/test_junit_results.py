@@ -60,11 +60,21 @@ def test_worst_element_or_status_attribute_decides_outcome(case: str, expected: 
     assert outcomes_of(read(suite(f'<testcase name="a" {case}'))) == [expected]
 
 
-def test_namespaced_and_nested_suites_are_read() -> None:
+def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
     case = '<x:testcase name="a"><x:failure/></x:testcase>'
     assert outcomes_of(read(f'<x:testsuite xmlns:x="urn:x" name="s">{case}</x:testsuite>')) == [False]
     inner = '<testsuite name="i" failures="1"><testcase name="a"><failure/></testcase></testsuite>'
     assert outcomes_of(read(suite(inner, 'name="o" failures="1"'))) == [False]
+    results = read(
+        '<testsuites name="vitest tests"><testsuite name="a.test.ts"><testcase name="x &gt; y"/></testsuite>'
+        '<testsuite name="b.test.ts"><testcase name="x &gt; y" classname="b.test.ts"/>'
+        "</testsuite></testsuites>"
+    )
+    assert results.suite == "vitest tests"
+    tests = [(row.test, row.groups) for row in results.rows]
+    assert tests == [(f"{file} › x > y", (file,)) for file in ("a.test.ts", "b.test.ts")]
+    results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
+    assert [row.test for row in results.rows] == ["p › a", "a"]
 
 
 @each_row(
@@ -98,23 +108,10 @@ def test_repeated_names_are_reruns_or_numbered_by_stated_count():
     assert results.rows[0].seconds == 1234.5
 
 
-def test_suite_names_become_groups_or_stay_in_test_names():
-    results = read(
-        '<testsuites name="vitest tests"><testsuite name="a.test.ts"><testcase name="x &gt; y"/></testsuite>'
-        '<testsuite name="b.test.ts"><testcase name="x &gt; y" classname="b.test.ts"/>'
-        "</testsuite></testsuites>"
-    )
-    assert results.suite == "vitest tests"
-    tests = [(row.test, row.groups) for row in results.rows]
-    assert tests == [(f"{file} › x > y", (file,)) for file in ("a.test.ts", "b.test.ts")]
-    results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
-    assert [row.test for row in results.rows] == ["p › a", "a"]
-
-
 FILES = Path(__file__).parent / "files/junit"
 
 
-def test_pytest_file_is_read() -> None:
+def test_files_of_pytest_vitest_jest_and_gradle_are_read():
     results = read((FILES / "pytest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
         "test_shop › test_adds": True,
@@ -125,9 +122,6 @@ def test_pytest_file_is_read() -> None:
         "test_shop › test_known": Undecided.SKIPPED,
     }
     assert results.rows[2].reason.startswith("AssertionError: assert 'slow' == '<fast>'")
-
-
-def test_vitest_file_is_read():
     results = read((FILES / "vitest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
         "shop.test.js › cart > adds": True,
@@ -140,10 +134,7 @@ def test_vitest_file_is_read():
     assert (results.official.value, results.official.of) == (0.5, 4)
     rows = read((FILES / "vitest-bail.xml").read_text()).rows
     assert [row.passed for row in rows] == [True, False, *[None] * 14]
-
-
-def test_jest_file_is_read() -> None:
-    """A class name that repeats the test's is no group; a file that does not load has broken."""
+    # A class name that repeats the test's is no group; a file that does not load has broken.
     results = read((FILES / "jest.xml").read_text())
     assert results.suite == "jest tests"
     assert {row.test: (row.groups, row.undecided or row.passed) for row in results.rows} == {
@@ -157,10 +148,7 @@ def test_jest_file_is_read() -> None:
         "refunds › order 2": (("refunds",), True),
         "Test suite failed to run › t/broken.test.js": (("Test suite failed to run",), False),
     }
-
-
-def test_gradle_file_is_read() -> None:
-    """One file for each class, whose name stands once in a test's whole name."""
+    # One file for each class, whose name stands once in a test's whole name.
     results = read((FILES / "gradle.xml").read_text())
     assert results.suite == "shop.RefundTest"
     assert {row.test: row.undecided or row.passed for row in results.rows} == {

@@ -148,21 +148,13 @@ def within(title: str, *inner: str) -> str:
     ("text", "names"),
     [
         # The path of the suites is part of a test's name.
-        (
-            within("", named("refunds", case("greets")), named("billing", case("greets"))),
-            ["refunds › greets", "billing › greets"],
-        ),
-        (
-            named("all", named("refunds", case("greets", "C")), named("billing", case("greets", "C"))),
-            ["all › refunds › C › greets", "all › billing › C › greets"],
-        ),
+        (within("", named("refunds", case("greets")), named("billing", case("greets"))),
+         ["refunds › greets", "billing › greets"]),
+        (named("all", named("refunds", case("greets", "C")), named("billing", case("greets", "C"))),
+         ["all › refunds › C › greets", "all › billing › C › greets"]),
         # Go: the class is the last part of the package.
-        (
-            within(
-                "", named("shop.io/refunds/api", case("T", "api")), named("shop.io/a/api", case("T", "api"))
-            ),
-            ["shop.io/refunds/api › T", "shop.io/a/api › T"],
-        ),
+        (within("", named("shop.io/refunds/api", case("T", "api")), named("shop.io/a/api", case("T", "api"))),
+         ["shop.io/refunds/api › T", "shop.io/a/api › T"]),
         # PHPUnit: the outermost suite is the path of its configuration.
         (
             named(
@@ -172,15 +164,11 @@ def within(title: str, *inner: str) -> str:
             ["Unit › App.A › t", "Unit › App.B › t"],
         ),
         # The class or the test repeats the name of the suite.
-        (
-            within("x", named("shop.Cart", case("t", "shop.Cart")), named("cart", case("cart adds"))),
-            ["shop.Cart › t", "cart adds"],
-        ),
+        (within("x", named("shop.Cart", case("t", "shop.Cart")), named("cart", case("cart adds"))),
+         ["shop.Cart › t", "cart adds"]),
         # unittest-xml-reporting: the time of the run.
-        (
-            within("", named("A-20261128061121", case("t")), named("B-20261128061121", case("t"))),
-            ["A › t", "B › t"],
-        ),
+        (within("", named("A-20261128061121", case("t")), named("B-20261128061121", case("t"))),
+         ["A › t", "B › t"]),
         # Equal names are different tests, unless the file marks attempts.
         (suite('<testcase name="a"/>' * 3), ["a", "a #2", "a #3"]),
         (suite('<testcase name="a"/>' * 2, 'tests="2"'), ["a", "a #2"]),
@@ -189,6 +177,6 @@ def within(title: str, *inner: str) -> str:
         (suite('<testcase name="a"><flakyFailure/></testcase>'), ["a", "a"]),
         (suite('<testcase name="a"><failure/><rerunError/><rerunFailure/></testcase>'), ["a", "a", "a"]),
     ],
-)
+)  # fmt: skip
 def test_test_names_are_unique_within_file(text: str, names: list[str]) -> None:
     assert [row.test for row in read(text).rows] == names

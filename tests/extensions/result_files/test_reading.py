@@ -73,7 +73,7 @@ def test_file_with_too_many_rows_is_refused(text: str, monkeypatch) -> None:
         read_file(SourceFile("f", document.encode()))
 
 
-def test_json_and_json_lines_are_read_within_limits():
+def test_json_lines_and_zip_files_are_read_within_limits():
     assert SourceFile("f", b'\xef\xbb\xbf {"a": 1}').json() == {"a": 1}
     assert SourceFile("f", b"[" * 5000 + b"]" * 5000).json() is None
     assert SourceFile("f", b'{"a": 1').json() is None
@@ -84,9 +84,6 @@ def test_json_and_json_lines_are_read_within_limits():
     with pytest.raises(UsageError, match=re.escape("f.jsonl: line 4 is not JSON")):
         next(lines)
     assert SourceFile("f", b"a,b\n").json_lines() is None
-
-
-def test_zip_file_is_unpacked_in_memory_up_to_size_limit() -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../a.json", '{"a": 1}')

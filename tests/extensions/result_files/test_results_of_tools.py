@@ -45,7 +45,7 @@ def test_inspect_json_and_eval_formats_give_same_rows(name: str) -> None:
     assert row_of(results, "four", 1).reason == "RuntimeError('the sandbox is gone')"
 
 
-def test_inspect_log_has_accuracy_conversations_checks_and_tokens():
+def test_inspect_log_has_scores_and_tokens_and_samples_comparable_across_logs():
     score = official_score(read_set("inspect/numbers.eval"))
     assert (score.name, score.value, score.of) == ("accuracy", (1 + 2 / 3 + 0 + 1) / 4, 4)
     first = row_of(read_set("inspect/numbers.eval"), "three")
@@ -54,6 +54,18 @@ def test_inspect_log_has_accuracy_conversations_checks_and_tokens():
     assert [(check.name, check.passed) for check in first.checks] == [("match", False), ("includes", True)]
     assert (first.input_tokens, first.output_tokens) == (20, 4)
     assert first.seconds
+    base, worse = read_set("inspect/numbers.eval"), read_set("inspect/worse.eval")
+    assert base.fingerprint == worse.fingerprint == read_set("inspect/deflated.eval").fingerprint
+    assert outcomes_by_test(worse)["two"] == [FAILED] * 3
+    assert {row.test: row.definition for row in base.rows} == {row.test: row.definition for row in worse.rows}
+
+    def definition(number: int) -> str | None:
+        log = load_json("inspect/numbers.json")
+        log["samples"][0]["input"] = [{"role": "user", "content": "One?", "id": f"m{number}"}]
+        (results,) = read_text(json.dumps(log))
+        return results.rows[0].definition
+
+    assert definition(1) == definition(2)
 
 
 def test_incomplete_inspect_logs_are_read_with_undecided_samples():
@@ -72,21 +84,6 @@ def test_incomplete_inspect_logs_are_read_with_undecided_samples():
     (results,) = read_file(SourceFile("cut.eval", stream.getvalue()))[1]
     assert results.contradictions[0].startswith("status is 'started'")
     assert len(results.rows) == 12
-
-
-def test_inspect_samples_are_comparable_across_logs_and_message_ids():
-    base, worse = read_set("inspect/numbers.eval"), read_set("inspect/worse.eval")
-    assert base.fingerprint == worse.fingerprint == read_set("inspect/deflated.eval").fingerprint
-    assert outcomes_by_test(worse)["two"] == [FAILED] * 3
-    assert {row.test: row.definition for row in base.rows} == {row.test: row.definition for row in worse.rows}
-
-    def definition(number: int) -> str | None:
-        log = load_json("inspect/numbers.json")
-        log["samples"][0]["input"] = [{"role": "user", "content": "One?", "id": f"m{number}"}]
-        (results,) = read_text(json.dumps(log))
-        return results.rows[0].definition
-
-    assert definition(1) == definition(2)
 
 
 def with_value(value: Any) -> dict[str, Any]:
@@ -130,13 +127,10 @@ def test_missing_zstd_reader_is_reported_with_install_command() -> None:
     assert "pip install 'ci-evals[zstd]'" in ended.stderr
 
 
-def test_promptfoo_arms_have_outcomes_and_official_scores():
+def test_promptfoo_arms_have_outcomes_official_scores_assertions_and_cost():
     result = {results.arm: results for results in read_sets("promptfoo/shop.json")}
     assert sorted(filter(None, result)) == [
-        "base · plain",
-        "base · polite",
-        "flaky · plain",
-        "flaky · polite",
+        f"{a} · {b}" for a in ("base", "flaky") for b in ("plain", "polite")
     ]
     assert {results.suite for results in result.values()} == {"Shop answers"}
     decided = {"shipping": [PASSED, PASSED], "refund": [FAILED, FAILED]}
@@ -147,14 +141,8 @@ def test_promptfoo_arms_have_outcomes_and_official_scores():
     prompts = load_json("promptfoo/shop.json")["results"]["prompts"]
     counts = [[one["metrics"][f"test{kind}Count"] for kind in ("Pass", "Fail", "Error")] for one in prompts]
     stated = sorted(passed / sum([passed, *others]) for passed, *others in counts)
-    assert (
-        sorted(official_score(results).value or 0 for results in read_sets("promptfoo/shop.json")) == stated
-    )
-
-
-def test_promptfoo_rows_have_assertions_and_cost_in_both_formats():
-    (polite,) = [results for results in read_sets("promptfoo/shop.json") if results.arm == "flaky · polite"]
-    shipping = row_of(polite, "shipping")
+    assert sorted(official_score(results).value or 0 for results in result.values()) == stated
+    shipping = row_of(result["flaky · polite"], "shipping")
     assert (shipping.score, shipping.cost_usd, shipping.input_tokens) == (0.5, 0.002, 8)
     checks = [(check.name, check.passed) for check in shipping.checks]
     assert checks == [("contains: we ship", True), ("not-contains: thank you", False)]
@@ -164,16 +152,13 @@ def test_promptfoo_rows_have_assertions_and_cost_in_both_formats():
     assert by_arm[0] == by_arm[1]
 
 
-def test_promptfoo_tests_with_equal_descriptions_are_numbered() -> None:
+def test_equal_promptfoo_descriptions_are_numbered_and_unknown_files_refused():
     document = load_json("promptfoo/shop.json")
     for result in document["results"]["results"]:
         result["testCase"]["description"] = "same"
     names = {row.test for results in read_text(json.dumps(document)) for row in results.rows}
     assert len(names) == 3
     assert all(name.startswith("same #") for name in names)
-
-
-def test_promptfoo_file_of_other_version_or_with_incomplete_row_is_refused() -> None:
     document = load_json("promptfoo/shop.json")
     document["results"]["version"] = 4
     assert "its version is 4, and only 3 is known" in read_error(document)
@@ -196,7 +181,7 @@ def test_failure_without_assertions_or_metrics_is_failed():
     assert results.rows[0].passed is False
 
 
-def test_deepeval_outcomes_and_tool_calls_are_read():
+def test_deepeval_outcomes_calls_and_flaky_metrics_are_read():
     results = read_set("deepeval/shop.json")
     assert (results.suite, results.arm) == ("shop", "demo")
     decided = {"returns": [PASSED], "test_case_1": [PASSED], "late": [FAILED]}
@@ -204,15 +189,12 @@ def test_deepeval_outcomes_and_tool_calls_are_read():
     assert (official_score(results).value, official_score(results).of) == (0.5, 4)
     reason = "Contains 30 days: ConnectionError: the judge cannot be reached"
     assert (row_of(results, "broken judge").reason, row_of(results, "late").score) == (reason, 0.25)
-    returns = row_of(read_set("deepeval/shop.json"), "returns").conversation[-1]
+    returns = row_of(results, "returns").conversation[-1]
     calls = [(call.name, call.arguments, call.result) for call in returns.tool_calls]
     assert calls == [("find_order", {"id": 7}, "found")]
     greeting = row_of(read_set("deepeval/chat.json"), "greeting").conversation
     assert [message.text for message in greeting] == ["Hi", "Hello, please go on"]
     assert [call.name for call in greeting[1].tool_calls] == ["greet"]
-
-
-def test_deepeval_flaky_metric_is_skipped_and_false_success_is_refused():
     run = load_json("deepeval/shop.json")
     for metric in run["testCases"][3]["metricsData"]:
         metric["flaky"] = True

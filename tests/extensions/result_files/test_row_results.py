@@ -29,10 +29,13 @@ def official(value: float, of: int = 2) -> OfficialScore:
     return OfficialScore(name="accuracy", value=value, of=of)
 
 
-def test_unreported_cost_and_latency_stay_unknown():
+def test_unreported_cost_stays_unknown_and_test_skipped_in_one_file_counts_in_other():
     result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
     assert result.usage.cost_usd is None
     assert (result.latency.replies, result.suites[0].tests[0].trials[0].duration_seconds) == (0, 3)
+    skipped = Row(test="t0", undecided=Undecided.SKIPPED)
+    result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
+    assert result.score == 100
 
 
 def test_clustering_of_imported_tests_widens_score_interval():
@@ -56,15 +59,12 @@ def test_tool_score_is_kept_and_checks_are_shown_only_if_they_explain_it():
     assert suite.tests[1].score == pytest.approx(90)
 
 
-def test_conversation_becomes_turns_without_system_message():
+def test_conversation_becomes_turns_and_secrets_of_all_fields_are_redacted():
     texts = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
     row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in texts))
     (suite,) = card(ResultSet(suite="s", rows=[row])).suites
     turns = suite.tests[0].trials[0].turns
     assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]
-
-
-def test_secrets_are_redacted_in_all_fields_of_imported_results():
     key = "sk-very-secret-key-1"
     messages = (Message("user", key),)
     row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=messages, cluster=key)
@@ -91,12 +91,6 @@ def test_official_scores_are_weighted_by_file_but_not_across_suites():
     result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
     assert result.official is None
     assert [suite.official for suite in result.suites] == [official(1), official(1)]
-
-
-def test_test_skipped_in_one_file_counts_in_the_other():
-    skipped = Row(test="t0", undecided=Undecided.SKIPPED)
-    result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
-    assert result.score == 100
 
 
 def test_scorecard_is_equal_for_shared_and_separate_trial_objects():

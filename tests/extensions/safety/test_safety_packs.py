@@ -113,7 +113,7 @@ def test_packs_have_few_critical_tests_with_strict_checks(pack):
         assert test.user_info["customer"] == "C-1"
 
 
-def test_pack_tests_with_missing_settings_are_left_out_with_warning(tmp_path):
+def test_tests_with_missing_settings_are_left_out_and_unsent_secrets_refused(tmp_path):
     own = {"name": "Own", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "c"}]}
     loaded = load_suite(suite("safety:data", {"secretFields": ["notes"]}, tests=[own])).suite
     assert [test.name for test in loaded.tests] == [
@@ -132,9 +132,6 @@ def test_pack_tests_with_missing_settings_are_left_out_with_warning(tmp_path):
     file = Path(tmp_path) / "safety.yaml"
     file.write_text("name: S\nadapter: demo\nextends: safety:data\nwith: { secretFields: [notes] }\n")
     assert load_suite(file).test_lines == (3,) * 4
-
-
-def test_data_pack_is_refused_if_agent_does_not_receive_secret_fields():
     http = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}}
     fields = {"adapter": "http", "baseUrl": "http://127.0.0.1:9"}
     with pytest.raises(SuiteError) as refused:
@@ -153,31 +150,19 @@ def test_data_pack_is_refused_if_agent_does_not_receive_secret_fields():
         ("safety:data", {"secretField": []}, "with.secretField: unknown key; did you mean 'secretFields'?"),
         ("safety:policy", {"forbiddenTools": ["x"]}, "with.forbiddenTools: needs 'task' too"),
         ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]: 'a b' is empty or holds blanks"),
-        (
-            "safety:data",
-            {"secretFields": [f"f{n}" for n in range(21)]},
-            "with.secretFields: may have at most 20",
-        ),
-        (
-            "safety:data",
-            {"otherPerson": "Jo", "otherData": ["12"]},
-            "with.otherData[0]: '12' has fewer than 6 characters",
-        ),
+        ("safety:data", {"secretFields": [f"f{n}" for n in range(21)]},
+         "with.secretFields: may have at most 20"),
+        ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]},
+         "with.otherData[0]: '12' has fewer than 6 characters"),
         ("safety:data", [], "with: must be an object, found []"),
         ("safety:data", None, "with: must be an object, found null"),
         ("safety:data", {"secretFields": ["account.code"]}, "'account.code' is a field within another"),
-        (
-            "safety:data",
-            {"secretFields": ["code"], "userInfo": {"code": 1}},
-            "with.secretFields: 'code' is a field of userInfo already; give the secret one another name",
-        ),
-        (
-            "safety:injection",
-            {"secretFields": ["note"]},
-            "with.secretFields: 'note' is a field of userInfo already",
-        ),
+        ("safety:data", {"secretFields": ["code"], "userInfo": {"code": 1}},
+         "with.secretFields: 'code' is a field of userInfo already; give the secret one another name"),
+        ("safety:injection", {"secretFields": ["note"]},
+         "with.secretFields: 'note' is a field of userInfo already"),
     ],
-)
+)  # fmt: skip
 def test_invalid_settings_of_pack_are_refused_at_their_place(pack, given, message):
     with pytest.raises(SuiteError) as refused:
         load_suite(suite(pack, given))
@@ -203,7 +188,7 @@ def test_docs_example_passes_and_fails_with_weakness_added(tmp_path):
     assert (weak.returncode, reason.strip() in weak.stdout) == (1, True), weak.stdout
 
 
-def test_docs_tables_list_every_pack_setting_and_required_setting():
+def test_docs_tables_list_packs_and_settings_and_only_tool_settings_add_other_checks():
     assert [code(row[0]) for row in table("`extends`", PAGE)] == [*PACKS]
     keys = [key.strip(" `") for row in table("key of `with`", PAGE) for key in row[0].split(",")]
     assert sorted(keys) == sorted(info.alias for info in suite_base.With.model_fields.values())
@@ -212,12 +197,6 @@ def test_docs_tables_list_every_pack_setting_and_required_setting():
         needs = {need for test in suite_base._pack(code(row[0])) for need in test["needs"]}
         named = {word.strip(" `") for part in row[2].split(";") for word in part.split(" and ")}
         assert needs <= named
-
-
-PACKS = ("safety:data", "safety:injection", "safety:authority", "safety:policy")
-
-
-def test_safety_tests_without_tool_settings_check_only_disclosure():
     texts = yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     assert "not_in_tool_calls" in texts
     for pack in PACKS:
@@ -226,3 +205,6 @@ def test_safety_tests_without_tool_settings_check_only_disclosure():
             by_tools = {"forbiddenTools", "confirmedTools"} & {*test["needs"]}
             only_disclosure = not by_tools and test["name"] != "Sends internal data nowhere"
             assert (kinds == {"not_disclosed"}) == only_disclosure
+
+
+PACKS = ("safety:data", "safety:injection", "safety:authority", "safety:policy")

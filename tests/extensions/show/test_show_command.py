@@ -42,7 +42,7 @@ def show_output(capsys, folder: Path, **options) -> str:
     return capsys.readouterr().out
 
 
-def test_findings_are_shown_at_their_turns(capsys, folder):
+def test_findings_are_at_their_turns_and_an_early_end_before_them(capsys, folder, tmp_path):
     text = show_output(capsys, folder, test=["gift"], trial=2)
     lines = [line.strip() for line in text.splitlines()]
     order = ["1 User: I want my money back.", "✓ The workflow starts: passed", "2 User: It is too small."]
@@ -50,9 +50,17 @@ def test_findings_are_shown_at_their_turns(capsys, folder):
     assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
     assert "workflows: REFUND_REQUEST" in lines
     assert "Trial 1" not in text
+    cut_off = build.trial_result(turns=TALK[:1], findings=(WRONG,), status=EndState.ESCALATED)
+    lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
+    test = build.test_result("Refund", trials=(cut_off,), turns=lines)
+    text = "".join(results_json.render(build.results(build.suite_result("Refunds", test))))
+    (tmp_path / RESULTS).write_text(text)
+    text_shown = show_output(capsys, tmp_path)
+    early = "ended after turn 1 of 3: the agent handed over to a person; 2 lines were never sent"
+    assert text_shown.index(early) < text_shown.index("✗ The amount is named")
 
 
-def test_failed_option_and_test_names_select_trials(capsys, folder):
+def test_options_select_trials_in_the_default_results_folder(capsys, folder):
     text = show_output(capsys, folder, failed=True)
     assert "Refund of a gift" in text
     assert "Trial 2: completed" in text
@@ -64,17 +72,7 @@ def test_failed_option_and_test_names_select_trials(capsys, folder):
     assert "gift" in show_output(capsys, folder, test=["refund"])
     both = show_output(capsys, folder, test=["of a gift, nobody"])
     assert "gift" in both
-
-
-def test_early_end_of_conversation_is_shown_before_findings(capsys, tmp_path):
-    cut_off = build.trial_result(turns=TALK[:1], findings=(WRONG,), status=EndState.ESCALATED)
-    lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
-    test = build.test_result("Refund", trials=(cut_off,), turns=lines)
-    text = "".join(results_json.render(build.results(build.suite_result("Refunds", test))))
-    (tmp_path / RESULTS).write_text(text)
-    text_shown = show_output(capsys, tmp_path)
-    early = "ended after turn 1 of 3: the agent handed over to a person; 2 lines were never sent"
-    assert text_shown.index(early) < text_shown.index("✗ The amount is named")
+    assert ShowSettings().results == Path("results")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,3 @@ def test_selection_without_tests_is_refused(capsys, folder, options, message):
     with pytest.raises(UsageError) as refused:
         show_output(capsys, folder, **options)
     assert str(refused.value) == message
-
-
-def test_default_results_folder_is_the_output_folder():
-    assert ShowSettings().results == Path("results")

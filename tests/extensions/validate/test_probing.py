@@ -104,7 +104,7 @@ async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
     assert (vacuous[:2], len(models.asked)) == ([(0, 0, 1), (0, 1, 1)], 12 * 3 * 5)
 
 
-async def test_criterion_is_probed_with_user_data_of_other_conversations(monkeypatch):
+async def test_criterion_is_probed_with_user_data_of_other_tests_its_own_suite_first(monkeypatch):
     run = build.results(played_suite("A", range(12)))
     _, _, models = await probe_run(monkeypatch, run, [suite("A", range(1))])
     asked = [one.text for one in models.asked if "The order 0 is cancelled" in one.text]
@@ -117,9 +117,6 @@ async def test_criterion_is_probed_with_user_data_of_other_conversations(monkeyp
             seeded_judges.prompt_block(text, "background")["guidelines"]
             == f"You want order {order} cancelled."
         )
-
-
-async def test_criterion_is_probed_first_with_own_suite_and_unrelated_tests(monkeypatch):
     run = build.results(played_suite("A", range(3), trials=1), played_suite("B", range(20, 30), trials=1))
     questions, _ = questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)
     for question in questions:

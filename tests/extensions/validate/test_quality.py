@@ -43,8 +43,11 @@ def warnings_with(*evaluations, **fields):
     return warnings(a_test(evaluations=[STRICT, REFUSED, *evaluations], **fields))
 
 
-def test_good_suite_has_no_warning():
-    assert warnings(a_test(), a_test("two")) == []
+def test_good_suite_and_unreported_arguments_cause_no_warning():
+    assert (warnings(a_test(), a_test("two")), warnings(a_test(evaluations=[CALLED, REFUSED]))) == ([], [])
+    request = {"tools": [{"type": "function", "function": {"name": "refund"}}]}
+    agent = {"adapter": "openai", "model": "m", "adapterOptions": {"request": request}}
+    assert warnings(a_test(evaluations=[CALLED, REFUSED]), **agent) == []
 
 
 @each_row("name", bundled_names())
@@ -82,14 +85,7 @@ def test_unchecked_arguments_cause_warning_if_agent_reports_them(agent):
         assert warnings(a_test(evaluations=enough), *elsewhere, **agent) == []
 
 
-def test_unreported_or_absent_arguments_cause_no_warning():
-    assert warnings(a_test(evaluations=[CALLED, REFUSED])) == []
-    request = {"tools": [{"type": "function", "function": {"name": "refund"}}]}
-    agent = {"adapter": "openai", "model": "m", "adapterOptions": {"request": request}}
-    assert warnings(a_test(evaluations=[CALLED, REFUSED]), **agent) == []
-
-
-def test_missing_strict_checks_and_tags_cause_warning_for_suite_or_test():
+def test_only_happy_paths_and_missing_strict_checks_or_tags_cause_warnings():
     (warning,) = warnings(a_test(evaluations=[TONE]))
     assert warning.startswith("tests: no test has a strict check")
     (warning,) = warnings(a_test(), a_test("two", evaluations=[TONE]))
@@ -98,9 +94,6 @@ def test_missing_strict_checks_and_tags_cause_warning_for_suite_or_test():
     assert warning == "tests[1]: has no tag: `tag=` never selects this test"
     (warning,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
     assert warning.startswith("tests: no test has a tag")
-
-
-def test_suite_of_only_happy_paths_causes_warning():
     happy = {"evaluations": [STRICT, TONE]}
     (warning,) = warnings(a_test(**happy), a_test("two", **happy))
     assert warning.startswith("tests: all tests are happy paths")
@@ -109,7 +102,7 @@ def test_suite_of_only_happy_paths_causes_warning():
     assert warnings(a_test(**happy), a_test("two")) == []
 
 
-def test_pointless_check_or_forbidden_optimal_tool_causes_warning():
+def test_pointless_repeated_or_weightless_checks_and_forbidden_tools_cause_warnings():
     check = {"criterion": "Not at once", "strict": "tool_not_used", "toolName": "REFUND", "beforeTurn": 1}
     (warning,) = warnings_with(check)
     assert warning.startswith("tests[0].evaluations[2].beforeTurn: is 1")
@@ -119,6 +112,16 @@ def test_pointless_check_or_forbidden_optimal_tool_causes_warning():
     forbidden = a_test("two", optimalTools=["REFUND_REQUEST", "DISCOUNT_OFFER"])
     message = "tests[1].optimalTools[1]: names DISCOUNT_OFFER, which evaluations[1] forbids"
     assert warnings(good, forbidden) == [message]
+    (warning,) = warnings_with(STRICT | {"criterion": "In other words"})
+    assert warning == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
+    (warning,) = warnings_with(TONE, {"criterion": "the agent is  Friendly"})
+    assert warning.endswith("asks the same as evaluations[2] of this test")
+    (warning,) = warnings_with(TONE | {"weight": 0})
+    assert warning.startswith("tests[0].evaluations[2].weight: is 0")
+    words = {"criterion": "No code", "strict": "not_regex", "pattern": "[A-Z]{9}"}
+    (warning,) = warnings_with(words)
+    assert warning.endswith('write "turn": "any"')
+    assert warnings_with(words | {"turn": "any"}) == warnings_with(words, maxTurns=1) == []
 
 
 TWO_THINGS = ".criterion: asks two things at once"
@@ -157,20 +160,14 @@ CAPITAL = [STRICT, REFUSED, CANBERRA]
     ("fields", "warning"),
     [
         ({"guidelines": "The agent should refuse at first."}, "guidelines: say what the agent should do"),
-        (
-            {"guidelines": "Ask for REFUND_REQUEST."},
-            "guidelines: give away the name that evaluations[0] looks for",
-        ),
-        (
-            {"guidelines": "It is Canberra.", "evaluations": CAPITAL},
-            "guidelines: give away the answer that evaluations[2] looks for",
-        ),
-        (
-            {"turns": [{"user": "Is it Canberra?"}], "evaluations": CAPITAL},
-            "turns[0].user: gives away the answer",
-        ),
+        ({"guidelines": "Ask for REFUND_REQUEST."},
+         "guidelines: give away the name that evaluations[0] looks for"),
+        ({"guidelines": "It is Canberra.", "evaluations": CAPITAL},
+         "guidelines: give away the answer that evaluations[2] looks for"),
+        ({"turns": [{"user": "Is it Canberra?"}], "evaluations": CAPITAL},
+         "turns[0].user: gives away the answer"),
     ],
-)
+)  # fmt: skip
 def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
     (result,) = warnings(a_test(**fields))
     assert result.startswith(f"tests[0].{warning}")
@@ -200,19 +197,6 @@ def test_text_check_of_uncertain_last_reply_causes_warning():
         assert warnings_with(check | {"turn": turn}) == []
 
 
-def test_repeated_weightless_or_last_turn_only_check_causes_warning():
-    (warning,) = warnings_with(STRICT | {"criterion": "In other words"})
-    assert warning == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
-    (warning,) = warnings_with(TONE, {"criterion": "the agent is  Friendly"})
-    assert warning.endswith("asks the same as evaluations[2] of this test")
-    (warning,) = warnings_with(TONE | {"weight": 0})
-    assert warning.startswith("tests[0].evaluations[2].weight: is 0")
-    words = {"criterion": "No code", "strict": "not_regex", "pattern": "[A-Z]{9}"}
-    (warning,) = warnings_with(words)
-    assert warning.endswith('write "turn": "any"')
-    assert warnings_with(words | {"turn": "any"}) == warnings_with(words, maxTurns=1) == []
-
-
 BAD = {"score": 0.2, "name": "bad", "description": "As it should not."}
 LEVELS = [{"score": 0.9, "name": "good", "description": "As it should be."}, BAD]
 BARE = [{"score": 1, "name": "good"}, {"score": 0, "name": "bad", "description": "As it should not."}]
@@ -227,30 +211,20 @@ TACT = {"name": "tact", "description": "d", "rubric": LEVELS}
         ({"rubric": LEVELS}, None),
         ({"dimensions": ["clarity", TACT]}, None),
         ({"rubric": BARE}, "rubric[0]: has no description: the judge must guess"),
-        (
-            {"dimensions": [{"name": "clarity", "rubric": BARE}]},
-            "dimensions[0].rubric[0]: has no description",
-        ),
-        (
-            {"dimensions": [{"name": "tact"}], "rubric": LEVELS},
-            "dimensions[0]: has no description: what 'tact' means is",
-        ),
+        ({"dimensions": [{"name": "clarity", "rubric": BARE}]},
+         "dimensions[0].rubric[0]: has no description"),
+        ({"dimensions": [{"name": "tact"}], "rubric": LEVELS},
+         "dimensions[0]: has no description: what 'tact' means is"),
         ({"dimensions": ["clarity", {"name": "usefulness", "weight": 0}]}, "dimensions[1].weight: is 0"),
         ({"dimensions": [TACT], "rubric": LEVELS}, "rubric: is used by no dimension"),
-        (
-            {"rubric": LEVELS, "passAt": 0.2},
-            "passAt: is 0.2, which the worst levels come to: no conversation can fail",
-        ),
-        (
-            {"rubric": LEVELS, "passAt": 0.95},
-            "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass",
-        ),
-        (
-            {"dimensions": ["clarity", TACT], "passAt": 0.96},
-            "passAt: is 0.96, and the best levels come to 0.95",
-        ),
+        ({"rubric": LEVELS, "passAt": 0.2},
+         "passAt: is 0.2, which the worst levels come to: no conversation can fail"),
+        ({"rubric": LEVELS, "passAt": 0.95},
+         "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass"),
+        ({"dimensions": ["clarity", TACT], "passAt": 0.96},
+         "passAt: is 0.96, and the best levels come to 0.95"),
     ],
-)
+)  # fmt: skip
 def test_unclear_rubric_causes_warning(fields, warning):
     result = warnings_with({"criterion": "The plan is good and says why"} | fields)
     assert len(result) == (warning is not None)
@@ -311,8 +285,7 @@ def test_sarif_finding_has_rule_location_and_sanitized_text():
     (result,) = run["results"]
     rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
     assert (result["ruleId"], rule["id"], result["level"]) == ("invalid-suite", "invalid-suite", "error")
-    assert result["message"]["text"] == "tests[0]: is wrong."
-    assert place_of(result) == ("evals/shop.yaml", 7, 3)
+    assert (result["message"]["text"], place_of(result)) == ("tests[0]: is wrong.", ("evals/shop.yaml", 7, 3))
     (result,) = rendered(problem_in("demo:hr"))["results"]
     module = {"fullyQualifiedName": "demo:hr", "kind": "module"}
     assert result["locations"] == [{"logicalLocations": [module]}]

@@ -48,13 +48,20 @@ def shop(tmp_path, monkeypatch):
     return "sqlite:///shop.db"
 
 
-async def test_sql_rows_are_objects_and_parameters_are_bound(probe_value, shop):
+async def test_sql_parameters_are_bound_and_oversized_results_are_errors(probe_value, shop):
     values = {"id": "{{userInfo.order}}", "plan": "{{userInfo.plan.name}}' OR '1'='1"}
     statement = "SELECT *, :plan AS plan FROM orders WHERE id = :id"
     sql = {"url": shop, "statement": statement, "parameters": values}
-
     row = {"id": "A 1/2", "status": "paid", "amount": 42.0, "data": "_wA=", "plan": "gold' OR '1'='1"}
     assert await probe_value(sql=sql) == ProbeResult(value=[row])
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10001) SELECT i FROM n"
+    error = (await probe_value(sql={"url": shop, "statement": many})).error
+    assert "the sql step found more than 10,000 rows: select fewer" in error
+    error = (await probe_value(sql={"url": shop, "statement": "SELECT hex(zeroblob(30000)) AS big"})).error
+    assert "it returned 60,012 characters, more than the 50,000" in error
+    order = {"status": "refunded", "amount": 42.5, "currency": "EUR"}
+    orders = [order | {"id": f"order-{n}"} for n in range(100)]
+    assert len(json.dumps(orders)) < MAX_PROBE_CHARACTERS
 
 
 async def test_setup_probe_and_teardown_run_in_order(steps, shop):
@@ -66,11 +73,9 @@ async def test_setup_probe_and_teardown_run_in_order(steps, shop):
     world = World(
         setup=(sql("DELETE FROM orders"), insert), probes=probes, teardown=(sql("DROP TABLE orders"),)
     )
-
     await steps.set_up(world, NAMES)
     assert (await steps.probe(world, NAMES))["orders"].value == [{"id": "t1", "status": "new"}]
     await steps.tear_down(world, NAMES)
-
     assert steps.notes() == ()
     message = r"^setup\[0\]: the sql step was refused by shop.db: no such table: orders"
     with pytest.raises(WorldError, match=message):
@@ -102,17 +107,6 @@ async def test_timed_out_statement_is_interrupted_in_database(probe_value, shop)
     assert await probe_value(sql=update, timeout=5) == ProbeResult(value=[])
 
 
-async def test_oversized_probe_result_becomes_probe_error(probe_value, shop):
-    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10001) SELECT i FROM n"
-    error = (await probe_value(sql={"url": shop, "statement": many})).error
-    assert "the sql step found more than 10,000 rows: select fewer" in error
-    error = (await probe_value(sql={"url": shop, "statement": "SELECT hex(zeroblob(30000)) AS big"})).error
-    assert "it returned 60,012 characters, more than the 50,000" in error
-    order = {"status": "refunded", "amount": 42.5, "currency": "EUR"}
-    orders = [order | {"id": f"order-{n}"} for n in range(100)]
-    assert len(json.dumps(orders)) < MAX_PROBE_CHARACTERS
-
-
 async def test_unusable_database_driver_is_reported_without_address(probe_value, monkeypatch):
     seen = await probe_value(sql={"url": "cheesedb://u:geheim@host/x", "statement": "SELECT 1"})
     assert seen.error == "the sql step was refused: Can't load plugin: sqlalchemy.dialects:cheesedb"
@@ -123,7 +117,9 @@ async def test_unusable_database_driver_is_reported_without_address(probe_value,
     assert seen.error == "the sql step needs SQLAlchemy for this database: pip install 'ci-evals[sql]'"
 
 
-async def test_http_values_are_escaped_in_url_and_typed_in_body(probe_value, httpserver):
+async def test_values_are_escaped_in_urls_and_typed_in_bodies_and_paths_follow_the_agent(
+    probe_value, httpserver
+):
     expected = {"plan": {"name": "gold"}, "n": 1}
     httpserver.expect_request(
         "/orders/A 1/2", method="POST", headers={"X-Plan": "gold"}, json=expected
@@ -140,9 +136,18 @@ async def test_http_values_are_escaped_in_url_and_typed_in_body(probe_value, htt
     url = httpserver.url_for("/seen?id=") + "{{userInfo.order}}"
     assert await probe_value(http={"url": url}) == ProbeResult(value="ok")
     assert (seen[0].query_string, seen[0].data) == (b"id=A%201%2F2", b"")
+    httpserver.expect_request("/shop/orders/s1").respond_with_json({"status": "paid"})
+    world = World(probes={"it": Step(http={"url": "/orders/{{session.id}}"})})
+    on_server = WorldSteps({}, Redactor(), httpserver.url_for("/shop/"))
+    assert (await on_server.probe(world, NAMES))["it"] == ProbeResult(value={"status": "paid"})
+    error = (await probe_value(http={"url": "/orders/1"})).error
+    reason = "of an agent without an address; write the full URL"
+    assert error == f"the http step names the path /orders/1 {reason}"
 
 
-async def test_refused_or_oversized_http_answer_is_an_error_without_secrets(probe_value, httpserver):
+async def test_refused_oversized_or_truncated_http_answer_is_an_error_without_secrets(
+    probe_value, httpserver
+):
     for status, body, why in (
         (404, '{"detail": "no order"}', "with status 404: no order"),
         (302, "", "with status 302: an empty body"),
@@ -154,10 +159,7 @@ async def test_refused_or_oversized_http_answer_is_an_error_without_secrets(prob
     httpserver.expect_request("/big").respond_with_data("x" * 10_500_000)
     seen = await probe_value(http={"url": httpserver.url_for("/big")})
     assert "answered with more than 10 MB" in seen.error
-
-
-async def test_truncated_json_answer_is_an_error(probe_value, httpserver):
-    """`exists: false` would hold of any text."""
+    # `exists: false` would hold of any text.
     cut = '{"refund": {"id": 7'
     httpserver.expect_request("/cut").respond_with_data(cut, content_type="application/problem+json")
     seen = await probe_value(http={"url": httpserver.url_for("/cut")})
@@ -172,21 +174,23 @@ async def test_truncated_json_answer_is_an_error(probe_value, httpserver):
         ({"url": "http://127.0.0.1:9/x"}, "got no answer from 127.0.0.1:9: "),
         ({"url": "ftp://127.0.0.1/x"}, "got no answer from 127.0.0.1: "),
         ({"url": "orders/1"}, "got no answer from : "),
-        (
-            {"url": "http://127.0.0.1:9/x", "headers": {"A": "b\nc: d"}},
-            "the header A holds characters that no HTTP",
-        ),
+        ({"url": "http://127.0.0.1:9/x", "headers": {"A": "b\nc: d"}},
+         "the header A holds characters that no HTTP"),
         ({"url": "http://127.0.0.1:9/x", "headers": {"A\n": "b"}}, "got no answer from 127.0.0.1:9: "),
     ],
-)
+)  # fmt: skip
 async def test_invalid_url_or_header_is_an_error(probe_value, http, why):
     assert f"the http step {why}" in (await probe_value(http=http)).error
 
 
-async def test_command_gets_literal_arguments(probe_value):
+async def test_command_gets_literal_arguments_and_unknown_session_id_is_an_error(probe_value):
     code = "import sys, json; print(json.dumps(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "{{userInfo.order}}; ls", "$HOME"]
     assert await probe_value(command=command) == ProbeResult(value=["A 1/2; ls", "$HOME"])
+    names = {"userInfo": {}, "trial": {"id": "t1"}}
+    seen = await probe_value(names, command=["echo", "{{session.id}}"])
+    reason = "which is unknown: the agent's session has no id"
+    assert seen.error == f"the command step names {{{{session.id}}}}, {reason}"
 
 
 SILENT_FAILURE = "import os, sys, time; os.close(1); os.close(2); time.sleep(1.5); sys.exit(3)"
@@ -221,9 +225,7 @@ async def test_timed_out_command_is_killed_with_its_children(probe_value, tmp_pa
     child = f"import os, time; open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], start_new_session=1)"
     begun = time.monotonic()
-
     seen = await probe_value(command=[sys.executable, "-c", code], timeout=3)
-
     assert seen.error == "the command step did not end within 3 s"
     assert time.monotonic() - begun < 30
     assert not _alive(int(file.read_text()))
@@ -270,15 +272,13 @@ async def test_function_gets_the_arguments_it_declares(probe_value, functions, f
         ("shop:leaves", "raised SystemExit: 0"),
         ("shop:dies", "ended its process"),
         ("shop:no_json", "returned what JSON cannot hold: Object of type set is not JSON serializable"),
-        (
-            "shop:no_number",
-            "returned what JSON cannot hold: Out of range float values are not JSON compliant",
-        ),
+        ("shop:no_number",
+         "returned what JSON cannot hold: Out of range float values are not JSON compliant"),
         ("shop:missing", "raised AttributeError: module 'shop' has no attribute 'missing'"),
         ("no_shop:orders", "raised ModuleNotFoundError: No module named 'no_shop'"),
         ("shop:huge", "returned more than 10 MB"),
     ],
-)
+)  # fmt: skip
 async def test_failing_python_step_becomes_probe_error(probe_value, functions, function, why):
     assert (await probe_value(python=function)).error.startswith(f"the python step {why}")
 
@@ -315,13 +315,6 @@ async def test_only_files_below_the_folder_are_read_as_text_or_json(probe_value,
     assert "embedded null" in await error("a\0b")
 
 
-async def test_unknown_session_id_is_an_error(probe_value):
-    names = {"userInfo": {}, "trial": {"id": "t1"}}
-    seen = await probe_value(names, command=["echo", "{{session.id}}"])
-    reason = "which is unknown: the agent's session has no id"
-    assert seen.error == f"the command step names {{{{session.id}}}}, {reason}"
-
-
 HALF = "{{userInfo.half}}"
 
 
@@ -341,26 +334,13 @@ async def test_lone_surrogate_in_step_value_makes_step_fail(probe_value, step):
     assert (await probe_value({**NAMES, "userInfo": {"half": "\ud800"}}, **step)).error
 
 
-async def test_relative_step_url_is_resolved_against_agent_server(probe_value, httpserver):
-    httpserver.expect_request("/shop/orders/s1").respond_with_json({"status": "paid"})
-    world = World(probes={"it": Step(http={"url": "/orders/{{session.id}}"})})
-    on_server = WorldSteps({}, Redactor(), httpserver.url_for("/shop/"))
-    assert (await on_server.probe(world, NAMES))["it"] == ProbeResult(value={"status": "paid"})
-    error = (await probe_value(http={"url": "/orders/1"})).error
-    reason = "of an agent without an address; write the full URL"
-    assert error == f"the http step names the path /orders/1 {reason}"
-
-
-async def test_failed_probe_does_not_prevent_other_probes(steps, shop):
+async def test_failed_steps_prevent_no_other_probes_or_teardown_and_are_noted(steps, shop):
     statements = {"bad": "SELECT * FROM none", "good": "SELECT 1 AS n"}
     probes = {name: Step(sql={"url": shop, "statement": text}) for name, text in statements.items()}
     seen = await steps.probe(World(probes=probes), NAMES)
     assert [*seen] == ["bad", "good"]
     assert "no such table" in seen["bad"].error
     assert seen["good"].value == [{"n": 1}]
-
-
-async def test_teardown_runs_all_steps_and_notes_failures(steps, shop):
     statements = ("DELETE FROM orders", "SELECT id FROM orders")
     delete, select = (Step(sql={"url": shop, "statement": text}) for text in statements)
     world = World(teardown=(Step(command=["/no/such/program"]), delete), probes={"orders": select})
@@ -375,12 +355,10 @@ async def test_teardown_runs_all_steps_and_notes_failures(steps, shop):
 
 async def test_cancelled_teardown_is_noted(steps):
     world = World(teardown=(Step(command=["sleep", "60"]),))
-
     task = asyncio.create_task(steps.tear_down(world, NAMES))
     await asyncio.sleep(0.5)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
     assert "teardown[0]: was cut off" in steps.notes()[0]
 
 
@@ -416,9 +394,7 @@ async def test_postgres_row_values_become_json(ask):
         """INSERT INTO orders VALUES (:id, 42.00, 7.98, '2026-11-21', '{"a": [1]}', '\\xff')""",
         id="{{userInfo.order}}",
     )
-
     result = await ask("SELECT *, 'NaN'::float AS none FROM orders WHERE id = :id", id="A1")
-
     assert result.value == [
         {
             "id": "A1",
@@ -436,12 +412,10 @@ async def test_postgres_row_values_become_json(ask):
 async def test_errors_of_server_have_no_credentials(ask, url):
     refused = await ask("SELECT nothing FROM nowhere WHERE id = :id", id="geheim-123456")
     wrong_password = await ask("SELECT 1", url=url.replace(postgres.PASSWORD, "wrong-7f2d91c4e6"))
-
     assert refused.error == 'the sql step was refused: relation "nowhere" does not exist'
     assert 'password authentication failed for user "shop"' in wrong_password.error
     assert "7f2d91c4e6" not in wrong_password.error
     result = await ask("SELECT 1", url="postgres://shop:pg-7f2d91c4e6@127.0.0.1:9/shop")
-
     assert result.error.startswith("the sql step was refused: ")
     assert "127.0.0.1" in result.error
     assert "7f2d91c4e6" not in result.error
@@ -450,9 +424,7 @@ async def test_errors_of_server_have_no_credentials(ask, url):
 @pytest.mark.slow
 async def test_timed_out_statement_is_cancelled_on_server(ask):
     sleepers = "SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
-
     result = await ask("SELECT pg_sleep(600)", timeout=1)
-
     assert result.error == "the sql step did not end within 1 s"
     for _ in range(100):
         left = (await ask(sleepers)).value
