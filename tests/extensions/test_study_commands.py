@@ -182,22 +182,18 @@ OFFLINE, EVEN = JudgeSettings(provider="offline"), JudgeSettings(llm_key="k", ju
 PANEL = JudgeSettings(llm_key="k", judge_panel="a,b", judge_model="c")
 
 
-@each_row(
-    ("call", "message"),
-    [
-        (lambda: compare_runs(A, A, 100, KEY, RunContext()), "the same run"),
-        (lambda: compare_runs(A, Path("no"), 100, KEY, RunContext()), "no: "),
-        (lambda: compare_runs(A, B, 100, NO_KEY, RunContext()), "no key for the LLM"),
-        (lambda: attack_judge(A, 10, NO_KEY, RunContext()), "no key for the LLM"),
-        (lambda: attack_judge(A, 10, OFFLINE, RunContext()), "there is no judge"),
-        (lambda: attack_judge(A, 10, EVEN, RunContext()), "even number of votes"),
-        (lambda: attack_judge(A, 10, PANEL, RunContext()), "Omit one of them"),
-        (lambda: probe(suites=["suite.json"], results=A), "no key"),
-        (lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"), "nowhere"),
-        (lambda: probe(suites=["demo:hr"], results=A, llm_key="k"),
-         "holds no judged criterion of these suites"),
-    ],
-)  # fmt: skip
+@each_row(("call", "message"), [
+    (lambda: compare_runs(A, A, 100, KEY, RunContext()), "the same run"),
+    (lambda: compare_runs(A, Path("no"), 100, KEY, RunContext()), "no: "),
+    (lambda: compare_runs(A, B, 100, NO_KEY, RunContext()), "no key for the LLM"),
+    (lambda: attack_judge(A, 10, NO_KEY, RunContext()), "no key for the LLM"),
+    (lambda: attack_judge(A, 10, OFFLINE, RunContext()), "there is no judge"),
+    (lambda: attack_judge(A, 10, EVEN, RunContext()), "even number of votes"),
+    (lambda: attack_judge(A, 10, PANEL, RunContext()), "Omit one of them"),
+    (lambda: probe(suites=["suite.json"], results=A), "no key"),
+    (lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"), "nowhere"),
+    (lambda: probe(suites=["demo:hr"], results=A, llm_key="k"), "holds no judged criterion of these suites"),
+])  # fmt: skip
 def test_invalid_study_settings_are_refused_before_anything_is_asked_or_written(
     runs, monkeypatch, call, message
 ):

@@ -106,21 +106,17 @@ COMPLETED, INCOMPLETE = "TASK_STATE_COMPLETED", "ended its stream before the ans
 WRONG_VERSION = '"error":{"code":-32009,"message":"Version?"},"x":'
 
 
-@each_row(
-    ("name", "old", "new", "why"),
-    [
-        ("a2a", COMPLETED, "TASK_STATE_WORKING", INCOMPLETE),
-        ("a2a", COMPLETED, "TASK_STATE_DONE", INCOMPLETE),
-        ("a2a-0.3", '"completed"', '"unknown"', INCOMPLETE),
-        ("a2a-blocking", COMPLETED, "DONE", "task is in the state 'DONE', which A2A does not have"),
-        ("a2a-blocking", '"text":"[^"]*"', '"url":"x"',
-         "the agent gave an empty reply: its message has no text"),
-        ("a2a-blocking", '"message":', '"news":', "the agent's answer is neither a message nor a task"),
-        ("a2a-blocking", '"result"', '"outcome"', "the agent's answer is neither a message nor a task"),
-        ("a2a-blocking", '"result":', WRONG_VERSION,
-         "the agent answered with an error: -32009: Version? (its card promises A2A 1.0)"),
-    ],
-)  # fmt: skip
+@each_row(("name", "old", "new", "why"), [
+    ("a2a", COMPLETED, "TASK_STATE_WORKING", INCOMPLETE),
+    ("a2a", COMPLETED, "TASK_STATE_DONE", INCOMPLETE),
+    ("a2a-0.3", '"completed"', '"unknown"', INCOMPLETE),
+    ("a2a-blocking", COMPLETED, "DONE", "task is in the state 'DONE', which A2A does not have"),
+    ("a2a-blocking", '"text":"[^"]*"', '"url":"x"', "the agent gave an empty reply: its message has no text"),
+    ("a2a-blocking", '"message":', '"news":', "the agent's answer is neither a message nor a task"),
+    ("a2a-blocking", '"result"', '"outcome"', "the agent's answer is neither a message nor a task"),
+    ("a2a-blocking", '"result":', WRONG_VERSION,
+     "the agent answered with an error: -32009: Version? (its card promises A2A 1.0)"),
+])  # fmt: skip
 async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, why):
     replies, _ = await converse(name, "refund", in_answers(old, new))
     errors = [reply for reply in replies if isinstance(reply, str)]
@@ -153,24 +149,20 @@ def offering(*interfaces):
     return card(supportedInterfaces=[CARD | interface for interface in interfaces])
 
 
-@each_row(
-    ("answer", "why"),
-    [
-        (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
-        ([], "it offers none; ci-evals needs"),
-        (offering({"protocolBinding": "GRPC"}, {"protocolVersion": "2.0"}),
-         "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs"),
-        (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; ci-evals needs"),
-        (card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
-         "it offers GRPC 0.3; ci-evals needs"),
-        (offering({"url": "http://10.0.0.1/"}), "the agent card names http://10.0.0.1/, another server than"),
-        (offering({"url": "http://127.0.0.1:99999/"}),
-         "the agent card names http://127.0.0.1:99999/, another server than"),
-        (world.fault(404), "(no agent card there: see adapterOptions.card)"),
-        (world.Fault(200, "<html>", content_type="text/html"),
-         "gave an answer that cannot be read (not JSON)"),
-    ],
-)  # fmt: skip
+@each_row(("answer", "why"), [
+    (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
+    ([], "it offers none; ci-evals needs"),
+    (offering({"protocolBinding": "GRPC"}, {"protocolVersion": "2.0"}),
+     "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs"),
+    (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; ci-evals needs"),
+    (card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
+     "it offers GRPC 0.3; ci-evals needs"),
+    (offering({"url": "http://10.0.0.1/"}), "the agent card names http://10.0.0.1/, another server than"),
+    (offering({"url": "http://127.0.0.1:99999/"}),
+     "the agent card names http://127.0.0.1:99999/, another server than"),
+    (world.fault(404), "(no agent card there: see adapterOptions.card)"),
+    (world.Fault(200, "<html>", content_type="text/html"), "gave an answer that cannot be read (not JSON)"),
+])  # fmt: skip
 async def test_unusable_agent_card_is_an_error_before_the_first_message(answer, why):
     with world.serving() as server:
         url = f"http://127.0.0.1:{server.port}"

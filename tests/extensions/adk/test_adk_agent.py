@@ -99,21 +99,18 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
     return reply
 
 
-@each_row(
-    ("events", "why"),
-    [
-        ([{"text": "Hi"}], 'sent an event that ADK does not have: {"text": "Hi"} (is the base URL right?)'),
-        ([[1]], "sent an event that ADK does not have: [1]"),
-        ([adk_event(CALL)], "the agent's run stopped after the call of 'refund', before its response"),
-        ([adk_event({"text": " "})], "the agent gave an empty reply"),
-        ([adk_event(CALL, longRunningToolIds=["c1"])], "waits for the long-running tool refund, which"),
-        (["data: {]\n\n"], "sent an event that cannot be read (not JSON): {]"),
-        (['data: {"content": '], "an event that cannot be read"),
-        ([": nothing\n\n"], "sent a stream without an event"),
-        ([adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
-         "asks its client for something that ci-evals cannot provide (adk_request_credential)"),
-    ],
-)  # fmt: skip
+@each_row(("events", "why"), [
+    ([{"text": "Hi"}], 'sent an event that ADK does not have: {"text": "Hi"} (is the base URL right?)'),
+    ([[1]], "sent an event that ADK does not have: [1]"),
+    ([adk_event(CALL)], "the agent's run stopped after the call of 'refund', before its response"),
+    ([adk_event({"text": " "})], "the agent gave an empty reply"),
+    ([adk_event(CALL, longRunningToolIds=["c1"])], "waits for the long-running tool refund, which"),
+    (["data: {]\n\n"], "sent an event that cannot be read (not JSON): {]"),
+    (['data: {"content": '], "an event that cannot be read"),
+    ([": nothing\n\n"], "sent a stream without an event"),
+    ([adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
+     "asks its client for something that ci-evals cannot provide (adk_request_credential)"),
+])  # fmt: skip
 async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: list[Any], why: str) -> None:
     reply = await reply_to(stub, *events)
     assert isinstance(reply, str)
@@ -130,14 +127,11 @@ async def test_non_adk_server_and_endless_confirmations_are_errors(stub: Any) ->
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
 
 
-@each_row(
-    ("call", "response", "expected"),
-    [
-        ({"name": "f"}, {"name": "f", "response": {"error": "no"}}, ({}, {"error": "no"}, "error")),
-        ({"name": "f", "args": {"a": 1}}, {"name": "g", "response": {}}, ({"a": 1}, None, "unknown")),
-        ({"id": "1", "name": "f"}, {"id": "1", "name": "f"}, ({}, None, "ok")),
-    ],
-)
+@each_row(("call", "response", "expected"), [
+    ({"name": "f"}, {"name": "f", "response": {"error": "no"}}, ({}, {"error": "no"}, "error")),
+    ({"name": "f", "args": {"a": 1}}, {"name": "g", "response": {}}, ({"a": 1}, None, "unknown")),
+    ({"id": "1", "name": "f"}, {"id": "1", "name": "f"}, ({}, None, "ok")),
+])  # fmt: skip
 async def test_responses_are_matched_to_calls_by_id_or_name(
     stub: Any, call: Any, response: Any, expected: Any
 ) -> None:

@@ -39,6 +39,8 @@ TEST = Test(
     turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
 )
+CALLS = [("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42})]
+CALLS += [("refund", {"order": "A-1", "amount": 42}, "ok")]
 LOOKUP = ag_ui_call("lookup", {"order": "A-1"}, '{"order": "A-1", "paid": 42}')
 REFUND = ag_ui_call("refund", {"order": "A-1", "amount": 42}, "ok", call_id="call-2")
 DELTA = {"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/refunded", "value": 42}]}
@@ -125,16 +127,12 @@ async def test_recorded_text_calls_state_tokens_approvals_and_errors_are_read():
     (hello, refund), state = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert refund.agent == "Let me see. \n\nI refunded 42."
-    assert [(call.name, call.arguments, call.result) for call in refund.tool_calls] == [
-        ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}),
-        ("refund", {"order": "A-1", "amount": 42}, "ok"),
-    ]
+    assert [(call.name, call.arguments, call.result) for call in refund.tool_calls] == CALLS
     assert state == {"refunded": 42, "plan": ""}
     assert (refund.input_tokens, refund.output_tokens) == (150, 21)
     (closed,), _ = await recorded("approval")
-    assert [(call.name, call.arguments, call.result) for call in closed.tool_calls] == [
-        ("close_account", {"reason": "asked for"}, "closed")
-    ]
+    (call,) = closed.tool_calls
+    assert (call.name, call.arguments, call.result) == ("close_account", {"reason": "asked for"}, "closed")
     (waiting,), _ = await recorded("waits")
     assert 'waits for a decision (tool_call: Approve close_account({"reason":"asked for"})?)' in waiting
     (failed,), state = await recorded("failed")
@@ -147,11 +145,7 @@ async def test_recorded_text_calls_state_tokens_approvals_and_errors_are_read():
 async def test_calls_come_in_order_with_results_and_a_run_without_calls_proves_none():
     usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]
     done = await talk(ag_ui_run(*LOOKUP, *REFUND, text="Refunded.", usage=usage))
-    assert done.calls == [
-        ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}),
-        ("refund", {"order": "A-1", "amount": 42}, "ok"),
-    ]
-    assert done.reply.workflows == ("lookup", "refund")
+    assert (done.calls, done.reply.workflows) == (CALLS, ("lookup", "refund"))
     assert (done.reply.input_tokens, done.reply.output_tokens) == (150, 10)
     assert 0 < done.reply.first_token_seconds <= done.reply.latency_seconds
     assert done.reply.handed_over is None
@@ -242,14 +236,11 @@ async def test_client_tools_and_interrupts_get_their_configured_answers():
     assert message.startswith("the agent waits for a decision (tool_call: Refund 42?); set the answer")
 
 
-@pytest.mark.parametrize(
-    ("where", "key", "expected"),
-    [
-        ("state", "state", {"a": 1, "name": "Ida Berg", "orders": ["A-1"]}),
-        ("forwardedProps", "forwardedProps", {"name": "Ida Berg", "orders": ["A-1"]}),
-        ("none", "context", []),
-    ],
-)
+@pytest.mark.parametrize(("where", "key", "expected"), [
+    ("state", "state", {"a": 1, "name": "Ida Berg", "orders": ["A-1"]}),
+    ("forwardedProps", "forwardedProps", {"name": "Ida Berg", "orders": ["A-1"]}),
+    ("none", "context", []),
+])  # fmt: skip
 async def test_user_info_is_sent_in_the_configured_place(where: str, key: str, expected: Any) -> None:
     test = TEST.model_copy(update={"system_prompt": "Be brief."})
     done = await talk(ag_ui_run(text="Hi"), test=test, userInfo=where, state={"a": 1})
@@ -257,22 +248,19 @@ async def test_user_info_is_sent_in_the_configured_place(where: str, key: str, e
     assert (done.bodies[0]["messages"][0]["role"], done.bodies[0]["state"]["a"]) == ("system", 1)
 
 
-@each_row(
-    ("answer", "why"),
-    [
-        (sse({"type": "RUN_STARTED", "protocolVersion": "2.0"}, END), "speaks AG-UI 2.0; ci-evals reads 1.x"),
-        (sse({"text": "Hi"}, END), 'event that AG-UI does not have: {"text": "Hi"} (is the base URL right?)'),
-        (sse({"type": "RUN_STARTED"}, {"type": "TEXT_MESSAGE_CHUNK", "delta": "H"}), "before the answer was"),
-        (sse({"type": "RUN_STARTED"}, 'data: {"type": "TEXT'), "in the middle of an event"),
-        (sse("data: {]\n\n"), "sent an event that cannot be read (not JSON): {]"),
-        (sse(": nothing\n\n"), "sent a stream without an event"),
-        (ag_ui_run(), "the agent gave an empty reply"),
-        (world.GARBAGE, "Wrong door"),
-        (world.fault(404, "no such agent"), "answered with status 404 to POST /agui: no such agent"),
-        (world.Fault(422, '[{"loc": ["runId"], "msg": "Field required"}]'), "runId: Field required"),
-        ({"choices": []}, "ended its stream before the answer was complete"),
-    ],
-)  # fmt: skip
+@each_row(("answer", "why"), [
+    (sse({"type": "RUN_STARTED", "protocolVersion": "2.0"}, END), "speaks AG-UI 2.0; ci-evals reads 1.x"),
+    (sse({"text": "Hi"}, END), 'event that AG-UI does not have: {"text": "Hi"} (is the base URL right?)'),
+    (sse({"type": "RUN_STARTED"}, {"type": "TEXT_MESSAGE_CHUNK", "delta": "H"}), "before the answer was"),
+    (sse({"type": "RUN_STARTED"}, 'data: {"type": "TEXT'), "in the middle of an event"),
+    (sse("data: {]\n\n"), "sent an event that cannot be read (not JSON): {]"),
+    (sse(": nothing\n\n"), "sent a stream without an event"),
+    (ag_ui_run(), "the agent gave an empty reply"),
+    (world.GARBAGE, "Wrong door"),
+    (world.fault(404, "no such agent"), "answered with status 404 to POST /agui: no such agent"),
+    (world.Fault(422, '[{"loc": ["runId"], "msg": "Field required"}]'), "runId: Field required"),
+    ({"choices": []}, "ended its stream before the answer was complete"),
+])  # fmt: skip
 async def test_unusable_ag_ui_answer_is_an_error_with_the_reason(answer: Any, why: str) -> None:
     assert why in await fails(answer)
 
@@ -290,13 +278,10 @@ async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incom
         assert (await talk(ag_ui_run(event, text="Hi"))).reply.tool_calls_partial
 
 
-@pytest.mark.parametrize(
-    ("events", "reason"),
-    [
-        (REFUND[:2], "they had not finished when the run ended"),
-        (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
-    ],
-)
+@pytest.mark.parametrize(("events", "reason"), [
+    (REFUND[:2], "they had not finished when the run ended"),
+    (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
+])  # fmt: skip
 async def test_call_with_truncated_arguments_is_kept_without_arguments(
     events: list[Any], reason: str
 ) -> None:
@@ -304,14 +289,11 @@ async def test_call_with_truncated_arguments_is_kept_without_arguments(
     assert (call.name, call.arguments, call.not_captured) == ("refund", None, reason)
 
 
-@pytest.mark.parametrize(
-    ("delta", "reason"),
-    [
-        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0 (add '/a/b'): no such path"),
-        ({"refunded": 1}, "the patch is not a list of operations"),
-        ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
-    ],
-)
+@pytest.mark.parametrize(("delta", "reason"), [
+    ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0 (add '/a/b'): no such path"),
+    ({"refunded": 1}, "the patch is not a list of operations"),
+    ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
+])  # fmt: skip
 async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_snapshot(
     delta: Any, reason: str
 ) -> None:
@@ -450,18 +432,15 @@ def test_inapplicable_patch_is_refused_with_its_operation_and_reason(document, p
         patched(document, [operation(*each) for each in patch])
 
 
-@each_row(
-    "patch",
-    [
-        *(None, {"op": "add"}, [None], ["add"], [{}]),
-        [{"op": [], "path": ""}],
-        [{"op": "add", "path": "/a"}],
-        [{"op": "copy", "path": "/a"}],
-        [{"op": "copy", "path": "/a", "from": {}}],
-        [{"op": "test", "path": 1}],
-        [{"op": "append", "path": "/a", "value": "no operation of the standard"}],
-    ],
-)
+@each_row("patch", [
+    *(None, {"op": "add"}, [None], ["add"], [{}]),
+    [{"op": [], "path": ""}],
+    [{"op": "add", "path": "/a"}],
+    [{"op": "copy", "path": "/a"}],
+    [{"op": "copy", "path": "/a", "from": {}}],
+    [{"op": "test", "path": 1}],
+    [{"op": "append", "path": "/a", "value": "no operation of the standard"}],
+])  # fmt: skip
 def test_malformed_patches_are_refused(patch):
     with pytest.raises(PatchError):
         patched({}, patch)

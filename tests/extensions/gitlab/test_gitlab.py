@@ -105,13 +105,10 @@ def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, saved_runs)
         assert status in ran.stderr + ran.stdout
 
 
-@pytest.mark.parametrize(
-    ("environ", "words"),
-    [
-        ({"token": None}, "no note was posted: there is no token for GitLab: set CI_EVALS_GITLAB_TOKEN"),
-        ({"CI_MERGE_REQUEST_IID": ""}, "no note was posted: this pipeline is not one of a merge request"),
-    ],
-)
+@pytest.mark.parametrize(("environ", "words"), [
+    ({"token": None}, "no note was posted: there is no token for GitLab: set CI_EVALS_GITLAB_TOKEN"),
+    ({"CI_MERGE_REQUEST_IID": ""}, "no note was posted: this pipeline is not one of a merge request"),
+])  # fmt: skip
 def test_missing_token_or_merge_request_posts_no_note(gitlab, saved_runs, environ, words):
     """The job's own token may not write notes."""
     ran = comment(gitlab, saved_runs / "passed", **environ)
@@ -158,14 +155,11 @@ def test_job_token_finds_the_newest_pipeline_that_passed(gitlab, saved_runs, tmp
     assert read_results(tmp_path)["comparison"]
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "none of the last 0 finished pipelines of main has 'results/_results.json'"),
-        (gitlab_api.error_response(403, "403 Forbidden"), "the token lacks a right"),
-        (Response("<html>", 200), "something other than JSON"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), [
+    (None, "none of the last 0 finished pipelines of main has 'results/_results.json'"),
+    (gitlab_api.error_response(403, "403 Forbidden"), "the token lacks a right"),
+    (Response("<html>", 200), "something other than JSON"),
+])  # fmt: skip
 def test_missing_baseline_is_explained_and_fails_only_if_required(gitlab, tmp_path, answer, words):
     if answer is not None:
         gitlab.faults += [("pipelines", answer), ("pipelines", answer)]

@@ -83,21 +83,18 @@ async def test_note_is_not_resent_after_errors_except_for_a_while_after_a_rate_l
     assert sum(slept) <= 60
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (gitlab_api.error_response(401, "401 Unauthorized"), "the token is not valid there: see "),
-        (gitlab_api.error_response(403, "403 Forbidden"), "or the project is archived"),
-        (gitlab_api.error_response(404, "404 Project Not Found"), "the token may not see it"),
-        (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
-        (gitlab_api.error_response(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
-        (gitlab_api.error_response(429, "Retry later"), "GitLab answered 429 (Retry later)"),
-        (gitlab_api.error_response(500, "Sorry"), "the server has a problem; try again later"),
-        (gitlab_api.error_response(403, "x" * 9_999), "…"),
-        (gitlab_api.json_response({"no": "list"}), "something other than a list"),
-        (Response("<html>Sign in</html>", 200), "something other than JSON"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "why"), [
+    (gitlab_api.error_response(401, "401 Unauthorized"), "the token is not valid there: see "),
+    (gitlab_api.error_response(403, "403 Forbidden"), "or the project is archived"),
+    (gitlab_api.error_response(404, "404 Project Not Found"), "the token may not see it"),
+    (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
+    (gitlab_api.error_response(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
+    (gitlab_api.error_response(429, "Retry later"), "GitLab answered 429 (Retry later)"),
+    (gitlab_api.error_response(500, "Sorry"), "the server has a problem; try again later"),
+    (gitlab_api.error_response(403, "x" * 9_999), "…"),
+    (gitlab_api.json_response({"no": "list"}), "something other than a list"),
+    (Response("<html>Sign in</html>", 200), "something other than JSON"),
+])  # fmt: skip
 async def test_refused_baseline_request_gives_reason_instead_of_error(gitlab, slept, answer, why):
     gitlab.faults += [("pipelines", answer)] * 99
     async with GitLab(gitlab.url, TOKEN, sleep=slept) as hub:

@@ -206,21 +206,18 @@ async def test_open_response_without_session_id_is_an_error_that_names_its_path(
         await agent.open_session(TEST)
 
 
-@each_row(
-    ("body", "path", "text"),
-    [
-        ({"reply": "Hi"}, "$.reply", "Hi"),
-        ({"reply": ["Hi", "there"]}, "$.reply", "Hi\n\nthere"),
-        ([{"text": "Hi"}, {"image": 1}, {"text": "there"}], "$[*].text", "Hi\n\nthere"),
-        ([], "$[*].text", ""),
-        ({"reply": ""}, "$.reply", ""),
-        ({"reply": 42}, "$.reply", "42"),
-        ("Hi", "$", "Hi"),
-        ({"o": [{"type": "call"}, {"type": "text", "text": "Hi"}]}, "$.o[?@.type == 'text'].text", "Hi"),
-        # What a check must not find may stand in any part.
-        ({"reply": ["Hi", {"type": "text", "text": "PIN 12"}, {"type": "image"}]}, "$.reply", "Hi\n\nPIN 12"),
-    ],
-)
+@each_row(("body", "path", "text"), [
+    ({"reply": "Hi"}, "$.reply", "Hi"),
+    ({"reply": ["Hi", "there"]}, "$.reply", "Hi\n\nthere"),
+    ([{"text": "Hi"}, {"image": 1}, {"text": "there"}], "$[*].text", "Hi\n\nthere"),
+    ([], "$[*].text", ""),
+    ({"reply": ""}, "$.reply", ""),
+    ({"reply": 42}, "$.reply", "42"),
+    ("Hi", "$", "Hi"),
+    ({"o": [{"type": "call"}, {"type": "text", "text": "Hi"}]}, "$.o[?@.type == 'text'].text", "Hi"),
+    # What a check must not find may stand in any part.
+    ({"reply": ["Hi", {"type": "text", "text": "PIN 12"}, {"type": "image"}]}, "$.reply", "Hi\n\nPIN 12"),
+])  # fmt: skip
 def test_texts_at_the_path_are_joined_by_blank_lines(body: Any, path: str, text: str) -> None:
     assert read(body, text=path).agent == text
 
@@ -245,72 +242,63 @@ def test_missing_reply_text_raises_error_that_quotes_the_answer(body: Any) -> No
     assert json.dumps(body) in str(caught.value)
 
 
-@each_row(
-    ("body", "path", "names"),
-    [
-        ({"tools": ["a", "b"]}, "$.tools", ("a", "b")),
-        ({"tools": [{"name": "a"}, {"code": "b"}]}, "$.tools", ("a", "b")),
-        ({"tools": [{"name": "a"}, {"name": "b"}]}, "$.tools[*].name", ("a", "b")),
-        ({"tools": "a"}, "$.tools", ("a",)),
-        ({"tools": []}, "$.tools", ()),
-        ({"tools": []}, "$.tools[*].name", ()),
-        ({"tools": None}, "$.tools", None),
-        ({}, "$.tools", None),
-        ({}, "$.tools[*].name", None),
-        ({"tools": [{"id": 1}]}, "$.tools", None),
-        ({"tools": ["a", {"id": 1}]}, "$.tools", None),
-        ({"tools": ["a", None]}, "$.tools", None),
-        ({"tools": [{"name": "a"}, {"title": "b"}]}, "$.tools[*].name", None),
-        ({"tools": [{"name": "a"}, None]}, "$.tools[*].name", None),
-        ({"tools": [{"of": ["a"]}, {"of": None}]}, "$.tools[*].of", None),
-        ({"tools": [{"call": "a"}, {"text": "b"}]}, "$.tools[*].call", ("a",)),
-        ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
-        ({"tools": 7}, "$.tools", None),
-    ],
-)
+@each_row(("body", "path", "names"), [
+    ({"tools": ["a", "b"]}, "$.tools", ("a", "b")),
+    ({"tools": [{"name": "a"}, {"code": "b"}]}, "$.tools", ("a", "b")),
+    ({"tools": [{"name": "a"}, {"name": "b"}]}, "$.tools[*].name", ("a", "b")),
+    ({"tools": "a"}, "$.tools", ("a",)),
+    ({"tools": []}, "$.tools", ()),
+    ({"tools": []}, "$.tools[*].name", ()),
+    ({"tools": None}, "$.tools", None),
+    ({}, "$.tools", None),
+    ({}, "$.tools[*].name", None),
+    ({"tools": [{"id": 1}]}, "$.tools", None),
+    ({"tools": ["a", {"id": 1}]}, "$.tools", None),
+    ({"tools": ["a", None]}, "$.tools", None),
+    ({"tools": [{"name": "a"}, {"title": "b"}]}, "$.tools[*].name", None),
+    ({"tools": [{"name": "a"}, None]}, "$.tools[*].name", None),
+    ({"tools": [{"of": ["a"]}, {"of": None}]}, "$.tools[*].of", None),
+    ({"tools": [{"call": "a"}, {"text": "b"}]}, "$.tools[*].call", ("a",)),
+    ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
+    ({"tools": 7}, "$.tools", None),
+])  # fmt: skip
 def test_workflows_and_rules_are_read_or_unknown(body: Any, path: str, names: Any) -> None:
     """An empty list is evidence of none; what cannot be read is unknown."""
     reply = read({"reply": "Hi", **body}, workflows=path, rules=path)
     assert (reply.workflows, reply.rules) == (names, names)
 
 
-@each_row(
-    ("found", "path", "params", "named"),
-    [
-        ({"plan": "Pro", "name": "Ida", "value": 1}, "$.p", {"plan": "Pro", "name": "Ida", "value": 1}, ()),
-        ([{"name": "plan", "value": "Pro"}, {"code": "n", "value": 0}], "$.p", {"plan": "Pro", "n": 0}, ()),
-        ([{"key": "plan", "value": None}], "$.p[*]", {"plan": None}, ()),
-        ([{"plan": "Pro"}, {"plan": "Basic", "days": 1}], "$.p[*]", {"plan": "Basic", "days": 1}, ()),
-        ([{"name": "Ida", "plan": "Pro"}], "$.p[*]", None, ()),
-        ([None], "$.p", None, ()),
-        ([{"q": None}, {"q": None}], "$.p[*].q", None, ()),
-        ([{"name": "plan"}, "days"], "$.p", {}, ("plan", "days")),
-        ({}, "$.p", {}, ()),
-        ([], "$.p", {}, ()),
-        ([], "$.p[*]", {}, ()),
-        (None, "$.p", None, ()),
-        ([7], "$.p", None, ()),
-        (["plan", 7], "$.p", None, ()),
-        ("plan", "$.q", None, ()),
-    ],
-)
+@each_row(("found", "path", "params", "named"), [
+    ({"plan": "Pro", "name": "Ida", "value": 1}, "$.p", {"plan": "Pro", "name": "Ida", "value": 1}, ()),
+    ([{"name": "plan", "value": "Pro"}, {"code": "n", "value": 0}], "$.p", {"plan": "Pro", "n": 0}, ()),
+    ([{"key": "plan", "value": None}], "$.p[*]", {"plan": None}, ()),
+    ([{"plan": "Pro"}, {"plan": "Basic", "days": 1}], "$.p[*]", {"plan": "Basic", "days": 1}, ()),
+    ([{"name": "Ida", "plan": "Pro"}], "$.p[*]", None, ()),
+    ([None], "$.p", None, ()),
+    ([{"q": None}, {"q": None}], "$.p[*].q", None, ()),
+    ([{"name": "plan"}, "days"], "$.p", {}, ("plan", "days")),
+    ({}, "$.p", {}, ()),
+    ([], "$.p", {}, ()),
+    ([], "$.p[*]", {}, ()),
+    (None, "$.p", None, ()),
+    ([7], "$.p", None, ()),
+    (["plan", 7], "$.p", None, ()),
+    ("plan", "$.q", None, ()),
+])  # fmt: skip
 def test_params_are_read_from_objects_and_lists(found: Any, path: str, params: Any, named: Any) -> None:
     reply = read({"reply": "Hi", "p": found}, params=path)
     assert (reply.params, reply.named_params) == (params, named)
 
 
-@each_row(
-    ("body", "calls"),
-    [
-        ({"tools": [{"name": "refund", "args": {"n": 42}}, "look"]}, [("refund", {"n": 42}), ("look", None)]),
-        ({"tools": [{"function": {"name": "refund", "arguments": "{}"}}]}, [("refund", {})]),
-        ({"tools": []}, []),
-        ({"tools": None}, None),
-        ({}, None),
-        ({"tools": {"refund": {}}}, None),
-        ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
-    ],
-)
+@each_row(("body", "calls"), [
+    ({"tools": [{"name": "refund", "args": {"n": 42}}, "look"]}, [("refund", {"n": 42}), ("look", None)]),
+    ({"tools": [{"function": {"name": "refund", "arguments": "{}"}}]}, [("refund", {})]),
+    ({"tools": []}, []),
+    ({"tools": None}, None),
+    ({}, None),
+    ({"tools": {"refund": {}}}, None),
+    ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
+])  # fmt: skip
 def test_tool_calls_are_read_or_unknown(body: Any, calls: Any) -> None:
     """A path that finds nothing is no evidence; an empty list is evidence of none."""
     reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
@@ -393,23 +381,20 @@ def test_non_boolean_hand_over_value_is_rejected(found: Any) -> None:
     )
 
 
-@each_row(
-    ("wanted", "found", "escalated"),
-    [
-        ("handoff", "handoff", True),
-        ("handoff", "open", False),
-        ("handoff", ["bot", "handoff"], True),
-        ("handoff", [], False),
-        ("handoff", None, None),
-        ({"oneOf": ["human", "team"]}, "team", True),
-        ({"regex": "^agent-"}, "agent-7", True),
-        ({"exists": True}, {"to": "team"}, True),
-        ({"exists": True}, None, False),
-        ({"min": 1}, 0, False),
-        ({"contains": "team"}, ["team"], True),
-        (True, "true", True),
-    ],
-)
+@each_row(("wanted", "found", "escalated"), [
+    ("handoff", "handoff", True),
+    ("handoff", "open", False),
+    ("handoff", ["bot", "handoff"], True),
+    ("handoff", [], False),
+    ("handoff", None, None),
+    ({"oneOf": ["human", "team"]}, "team", True),
+    ({"regex": "^agent-"}, "agent-7", True),
+    ({"exists": True}, {"to": "team"}, True),
+    ({"exists": True}, None, False),
+    ({"min": 1}, 0, False),
+    ({"contains": "team"}, ["team"], True),
+    (True, "true", True),
+])  # fmt: skip
 def test_escalated_when_decides_which_value_is_a_hand_over(
     wanted: Any, found: Any, escalated: bool | None
 ) -> None:
@@ -430,20 +415,17 @@ def test_hand_over_is_found_by_json_path_filter_and_unknown_if_unreported() -> N
     assert read(body, toolCalls="$.tools").hand_over is None
 
 
-@each_row(
-    ("body", "paths", "handed_over"),
-    [
-        ({"tools": ["to_person"]}, {}, True),
-        ({"reply": "Hi", "tools": ["refund"]}, {}, False),
-        ({"reply": "Hi", "tools": [{"title": "?"}]}, {}, None),
-        ({"reply": "Hi"}, {}, None),
-        ({"reply": "Hi", "tools": [], "x": None}, {"escalated": "$.x"}, None),
-        ({"reply": "Hi", "tools": [], "x": False}, {"escalated": "$.x"}, False),
-        ({"reply": "Hi", "tools": ["to_person"], "x": False}, {"escalated": "$.x"}, True),
-        ({"reply": "Hi", "x": False}, {"escalated": "$.x"}, None),
-        ({"reply": "Hi", "flows": [], "tools": ["to_person"]}, {"workflows": "$.flows"}, True),
-    ],
-)
+@each_row(("body", "paths", "handed_over"), [
+    ({"tools": ["to_person"]}, {}, True),
+    ({"reply": "Hi", "tools": ["refund"]}, {}, False),
+    ({"reply": "Hi", "tools": [{"title": "?"}]}, {}, None),
+    ({"reply": "Hi"}, {}, None),
+    ({"reply": "Hi", "tools": [], "x": None}, {"escalated": "$.x"}, None),
+    ({"reply": "Hi", "tools": [], "x": False}, {"escalated": "$.x"}, False),
+    ({"reply": "Hi", "tools": ["to_person"], "x": False}, {"escalated": "$.x"}, True),
+    ({"reply": "Hi", "x": False}, {"escalated": "$.x"}, None),
+    ({"reply": "Hi", "flows": [], "tools": ["to_person"]}, {"workflows": "$.flows"}, True),
+])  # fmt: skip
 def test_call_of_escalation_tool_counts_as_hand_over(body: Any, paths: Any, handed_over: bool | None) -> None:
     """That none was called is known only if all calls are known, and the agent's own report is."""
     options = HttpReply.model_validate({**REPLY, "toolCalls": "$.tools", **paths})
@@ -451,18 +433,15 @@ def test_call_of_escalation_tool_counts_as_hand_over(body: Any, paths: Any, hand
     assert reader.reply(body, 0.5, Redactor()).hand_over is handed_over
 
 
-@each_row(
-    ("found", "failed", "detail"),
-    [
-        ("No stock", True, "No stock"),
-        ({"message": "No stock", "code": "E7"}, True, "E7: No stock"),
-        (True, True, None),
-        (False, False, None),
-        (None, False, None),
-        ("", False, None),
-        ([], False, None),
-    ],
-)
+@each_row(("found", "failed", "detail"), [
+    ("No stock", True, "No stock"),
+    ({"message": "No stock", "code": "E7"}, True, "E7: No stock"),
+    (True, True, None),
+    (False, False, None),
+    (None, False, None),
+    ("", False, None),
+    ([], False, None),
+])  # fmt: skip
 def test_error_path_is_read_as_text_object_or_flag(found: Any, failed: bool, detail: str | None) -> None:
     reply = read({"reply": "Hi", "x": found}, error="$.x")
     assert (reply.error_response, reply.error_detail) == (failed, detail)
@@ -490,21 +469,18 @@ def test_tokens_are_summed_and_workflows_and_params_come_from_their_own_paths():
     assert with_calls(flows).workflows is None
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
-        (world.EMPTY, "cannot be read .not JSON.: an empty body"),
-        (Fault(200, "Hello"), "cannot be read .not JSON.: Hello"),
-        (Fault(200, "[" * 90_000), "nested too deep"),
-        (Fault(404, "Not Found"), r"404 to POST /chat: Not Found \(see baseUrl and adapterOptions\.send\)"),
-        (Fault(422, "no text"), r"status 422: no text \(see baseUrl and adapterOptions\.send\)"),
-        (world.GARBAGE, r"'Wrong door' \(see baseUrl and adapterOptions\.send\)"),
-        (Fault(500, "oops"), "answered with status 500: oops"),
-        (Fault(302, headers={"Location": "https://a.example/"}), "redirects to https://a.example .302"),
-        ({"reply": " " * 17_000_000}, "answered with more than 16 MB"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "message"), [
+    (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
+    (world.EMPTY, "cannot be read .not JSON.: an empty body"),
+    (Fault(200, "Hello"), "cannot be read .not JSON.: Hello"),
+    (Fault(200, "[" * 90_000), "nested too deep"),
+    (Fault(404, "Not Found"), r"404 to POST /chat: Not Found \(see baseUrl and adapterOptions\.send\)"),
+    (Fault(422, "no text"), r"status 422: no text \(see baseUrl and adapterOptions\.send\)"),
+    (world.GARBAGE, r"'Wrong door' \(see baseUrl and adapterOptions\.send\)"),
+    (Fault(500, "oops"), "answered with status 500: oops"),
+    (Fault(302, headers={"Location": "https://a.example/"}), "redirects to https://a.example .302"),
+    ({"reply": " " * 17_000_000}, "answered with more than 16 MB"),
+])  # fmt: skip
 async def test_unusable_http_answer_is_an_error_with_the_reason(
     stub: Endpoint, answer: Any, message: str
 ) -> None:
@@ -589,26 +565,21 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
     assert stub.asked == []
 
 
-@each_row(
-    ("options", "place", "message"),
-    [
-        ({"send": {"body": "{{x}}"}}, ("send", "body"), "{{x}}, which is unknown; available: message,"),
-        ({"send": {"body": ["{{key}} {{message}}"]}}, ("send", "body"), "the key goes in headers only"),
-        ({"send": {"query": {"q": "{{userinfo.x}}"}}}, ("send", "query"), "{{userinfo.x}}, which is unknown"),
-        ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
-        ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
-        ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),
-        ({"open": {"session": "$", "body": "{{session}}"}}, ("open", "body"),
-         "{{session}}, which is unknown"),
-        ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
-        ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is unknown"),
-        ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
-        ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
-        ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
-        ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",),
-         "escalatedWhen is given, but escalated is not"),
-    ],
-)  # fmt: skip
+@each_row(("options", "place", "message"), [
+    ({"send": {"body": "{{x}}"}}, ("send", "body"), "{{x}}, which is unknown; available: message,"),
+    ({"send": {"body": ["{{key}} {{message}}"]}}, ("send", "body"), "the key goes in headers only"),
+    ({"send": {"query": {"q": "{{userinfo.x}}"}}}, ("send", "query"), "{{userinfo.x}}, which is unknown"),
+    ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
+    ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
+    ({"send": {"body": {"text": "Hi"}}}, ("send",), "neither {{message}} nor {{messages}}"),
+    ({"open": {"session": "$", "body": "{{session}}"}}, ("open", "body"), "{{session}}, which is unknown"),
+    ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
+    ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is unknown"),
+    ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
+    ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
+    ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
+    ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",), "escalatedWhen is given, but escalated is not"),
+])  # fmt: skip
 def test_invalid_options_are_refused_with_their_position(
     options: dict[str, Any], place: tuple[str, ...], message: str
 ) -> None:
@@ -619,16 +590,13 @@ def test_invalid_options_are_refused_with_their_position(
     assert message in error["msg"]
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"api_key": "clé"}, "the agent's key holds characters"),
-        ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"base_url": "agents.example"}, "`base_url=`"),
-        ({"base_url": "https://u:p@agents.example"}, "may not contain a user name"),
-        ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
-    ],
-)
+@pytest.mark.parametrize(("config", "message"), [
+    ({"api_key": "clé"}, "the agent's key holds characters"),
+    ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
+    ({"base_url": "agents.example"}, "`base_url=`"),
+    ({"base_url": "https://u:p@agents.example"}, "may not contain a user name"),
+    ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
+])  # fmt: skip
 def test_unsendable_key_header_or_base_url_is_refused_before_the_run(
     config: dict[str, Any], message: str
 ) -> None:

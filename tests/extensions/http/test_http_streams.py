@@ -158,17 +158,13 @@ async def test_streamed_events_become_one_reply_also_with_an_error_or_a_refused_
         assert agent.requests[0].headers["authorization"] == f"Bearer {endpoints.KEY}"
         assert len(agent.requests) == (1 if stream == "websocket" else 2)
     for reply in replies:
-        assert reply.agent == "Done: 42 €"
-        assert reply.tool_calls
+        assert (reply.agent, reply.output_tokens, reply.raw) == ("Done: 42 €", 7, ANSWER)
         assert [(call.name, call.arguments) for call in reply.tool_calls] == [("refund", {"amount": 42})]
-        assert (reply.output_tokens, reply.raw) == (7, ANSWER)
-        assert reply.first_token_seconds
-        assert reply.first_token_seconds <= reply.latency_seconds <= time.monotonic() - began
+        assert 0 < reply.first_token_seconds <= reply.latency_seconds <= time.monotonic() - began
     error = {"type": "error", "message": "the model is down"}
     async with streaming(answer_with(text("Let me see"), error, END)) as agent:
         (reply,) = await say(agent_at(agent.url, stream), "Hi")
-    assert (reply.agent, reply.error_response) == ("Let me see", True)
-    assert reply.error_detail == "the model is down"
+    assert (reply.agent, reply.error_response, reply.error_detail) == ("Let me see", True, error["message"])
     async with streaming(scripted) as agent:
         agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
         with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
@@ -198,7 +194,6 @@ async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: 
     async with streaming(answer) as agent:
         (reply,) = await say(agent_at(agent.url, stream), "Hi")
     assert reply.agent == " Hello"
-    assert reply.first_token_seconds
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
@@ -238,14 +233,11 @@ CUT_OFF = "ended its stream before the answer was complete, after 1 event|did no
 
 
 @each_row("stream", STREAMS)
-@each_row(
-    ("answer", "message"),
-    [
-        (cut, CUT_OFF),
-        (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
-        (broken, r"sent an event that cannot be read \(not JSON\): {'type': 'end'}"),
-    ],
-)
+@each_row(("answer", "message"), [
+    (cut, CUT_OFF),
+    (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
+    (broken, r"sent an event that cannot be read \(not JSON\): {'type': 'end'}"),
+])  # fmt: skip
 async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(
     stream: str, answer: Answer, message: str
 ) -> None:
@@ -314,18 +306,15 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
     assert (failed.error_response, failed.error_detail) == (True, "An error occurred.")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"until": "$.done"}, "until is given, but no stream"),
-        ({"stream": "websocket"}, "stream: websocket needs until"),
-        ({"stream": "sse", "until": "done"}, "must begin with"),
-        ({"stream": "grpc"}, "'sse', 'ndjson' or 'websocket'"),
-        ({"stream": "websocket", "until": "$.x", "send": {"body": "{{message}}", "method": "PUT"}}, "method"),
-        ({"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
-         "they belong to the connection"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ({"until": "$.done"}, "until is given, but no stream"),
+    ({"stream": "websocket"}, "stream: websocket needs until"),
+    ({"stream": "sse", "until": "done"}, "must begin with"),
+    ({"stream": "grpc"}, "'sse', 'ndjson' or 'websocket'"),
+    ({"stream": "websocket", "until": "$.x", "send": {"body": "{{message}}", "method": "PUT"}}, "method"),
+    ({"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
+     "they belong to the connection"),
+])  # fmt: skip
 def test_incompatible_stream_options_are_refused(options: dict[str, Any], message: str) -> None:
     given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
     with pytest.raises(ValidationError, match=message):

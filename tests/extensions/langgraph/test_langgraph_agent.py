@@ -98,18 +98,14 @@ async def test_failed_run_and_unknown_assistant_are_agent_errors():
 HINT = "name the key by adapterOptions.messages"
 
 
-@each_row(
-    ("change", "why"),
-    [
-        (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
-        (in_states(values={"messages": []}),
-         "the agent's run added no words to 'messages' of the graph's state"),
-        (in_states(values={"a": [], "x": 1}), f"the graph's state has no 'messages' (it has: a, x): {HINT}"),
-        (in_states(values=[1]), "the agent's thread has no state that can be read"),
-        (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
-        (in_streams('"messages":', '"messages'), "sent an event that cannot be read (not JSON)"),
-    ],
-)  # fmt: skip
+@each_row(("change", "why"), [
+    (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
+    (in_states(values={"messages": []}), "the agent's run added no words to 'messages' of the graph's state"),
+    (in_states(values={"a": [], "x": 1}), f"the graph's state has no 'messages' (it has: a, x): {HINT}"),
+    (in_states(values=[1]), "the agent's thread has no state that can be read"),
+    (in_streams("\r\n\r\n", "\r\n"), "sent an event that cannot be read (not JSON)"),
+    (in_streams('"messages":', '"messages'), "sent an event that cannot be read (not JSON)"),
+])  # fmt: skip
 async def test_unreadable_run_is_an_error_with_the_reason(change, why):
     (hello, *_), _, _ = await converse("refund", change)
     assert isinstance(hello, str)
@@ -160,15 +156,11 @@ async def test_input_context_config_resume_and_key_are_sent_with_a_run():
     assert not any("authorization" in headers for headers in stub.headers)
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [
-        (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
-        (world.Fault(200, "{}"),
-         "the server is not a LangGraph Server: it created a thread without an id: {}"),
-        (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "why"), [
+    (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
+    (world.Fault(200, "{}"), "the server is not a LangGraph Server: it created a thread without an id: {}"),
+    (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
+])  # fmt: skip
 async def test_non_langgraph_server_is_reported_when_session_opens(answer, why):
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(answer.response())

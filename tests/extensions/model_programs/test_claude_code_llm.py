@@ -105,36 +105,30 @@ async def test_retry_of_the_program_is_awaited(program, retry):
     assert answer.text == "Hello"
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind", "text"),
-    [
-        ("error_result('Not logged in · Please run /login')", NO_ACCESS,
-         "no access to Claude: Not logged in"),
-        ("error_result('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
-        ("error_result('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
-        (f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)", NO_ACCESS,
-         "authentication_failed (401); log in"),
-        ("error_result('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
-        ("error_result('This organization has been disabled')", NO_ACCESS, "has been disabled"),
-        ("error_result('Credit balance is too low')", NO_ACCESS, "Credit balance"),
-        ('error_result("You\'ve hit your session limit · resets 4:50pm", 429)', NO_ACCESS,
-         "cannot be used for now: You've hit your session limit · resets 4:50pm"),
-        ("error_result('Request rejected (429)', 429)", FAILED, "lower parallel"),
-        ("error_result('API Error: Repeated 529 Overloaded errors', 529)", FAILED,
-         "failed: API Error: Repeated"),
-        ("error_result('', 500)", FAILED, "failed: success, status 500"),
-        ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
-        ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
-        ("result('x', subtype=['success'])", FAILED, "failed: x"),
-        ("result(' ')", NO_USE, "gave an empty answer"),
-        ("result(None)", NO_USE, "gave an empty answer"),
-        ("print('<html>')", NO_USE, "cannot be read: <html>"),
-        ("print('[1]')", FAILED, "ended with exit code 0 and no answer"),
-        ("sys.exit('error: unknown option')", FAILED, "exit code 1 and no answer: error: unknown option"),
-        ("sys.exit('Not logged in')", NO_ACCESS, "no access to Claude: Not logged in"),
-        ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reply", "kind", "text"), [
+    ("error_result('Not logged in · Please run /login')", NO_ACCESS, "no access to Claude: Not logged in"),
+    ("error_result('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
+    ("error_result('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
+    (f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)", NO_ACCESS, "authentication_failed (401); log in"),
+    ("error_result('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
+    ("error_result('This organization has been disabled')", NO_ACCESS, "has been disabled"),
+    ("error_result('Credit balance is too low')", NO_ACCESS, "Credit balance"),
+    ('error_result("You\'ve hit your session limit · resets 4:50pm", 429)', NO_ACCESS,
+     "cannot be used for now: You've hit your session limit · resets 4:50pm"),
+    ("error_result('Request rejected (429)', 429)", FAILED, "lower parallel"),
+    ("error_result('API Error: Repeated 529 Overloaded errors', 529)", FAILED, "failed: API Error: Repeated"),
+    ("error_result('', 500)", FAILED, "failed: success, status 500"),
+    ("result(None, subtype='error_during_execution', errors=['no net']); sys.exit(1)", FAILED, "no net"),
+    ("result(None, subtype='error_max_turns', is_error=True)", NO_USE, "wanted form (error_max_turns)"),
+    ("result('x', subtype=['success'])", FAILED, "failed: x"),
+    ("result(' ')", NO_USE, "gave an empty answer"),
+    ("result(None)", NO_USE, "gave an empty answer"),
+    ("print('<html>')", NO_USE, "cannot be read: <html>"),
+    ("print('[1]')", FAILED, "ended with exit code 0 and no answer"),
+    ("sys.exit('error: unknown option')", FAILED, "exit code 1 and no answer: error: unknown option"),
+    ("sys.exit('Not logged in')", NO_ACCESS, "no access to Claude: Not logged in"),
+    ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
+])  # fmt: skip
 async def test_program_failure_raises_matching_error_type_and_text(program, reply, kind, text):
     error = await failure(program(f"{reply}; sys.exit()"))
     assert type(error) is kind
@@ -259,15 +253,12 @@ def test_version_is_requested_once_and_compared_by_numbers(program, tmp_path):
     assert program(version="2.10.0 (Claude Code)").version == "2.10.0"
 
 
-@pytest.mark.parametrize(
-    ("version", "text"),
-    [
-        ("2.1.247 (Claude Code)", "is 2.1.247, and 2.1.248 is needed at least: claude update"),
-        ("1.9.999", "is 1.9.999, and"),
-        ("Claude the Robot 7", "does not report its version, but 'Claude the Robot 7': is it Claude Code?"),
-        ("", "does not report its version, but ''"),
-    ],
-)
+@pytest.mark.parametrize(("version", "text"), [
+    ("2.1.247 (Claude Code)", "is 2.1.247, and 2.1.248 is needed at least: claude update"),
+    ("1.9.999", "is 1.9.999, and"),
+    ("Claude the Robot 7", "does not report its version, but 'Claude the Robot 7': is it Claude Code?"),
+    ("", "does not report its version, but ''"),
+])  # fmt: skip
 def test_old_or_foreign_program_is_refused(program, version, text):
     with pytest.raises(UsageError) as caught:
         program(version=version)

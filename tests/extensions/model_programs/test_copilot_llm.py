@@ -62,19 +62,16 @@ async def test_only_variables_of_the_program_are_passed(program):
 NO_LOGIN = "Error: No authentication information found."
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind", "message"),
-    [
-        ("fail('authentication', 'Authentication failed (HTTP 401).', 401)", LLMAccessError, "copilot login"),
-        (f"sys.exit({NO_LOGIN!r})", LLMAccessError, "no access to Copilot: Error: No authentication"),
-        ("fail('quota', 'No premium requests left', 402)", LLMAccessError, "cannot be used for now"),
-        ("fail('query', 'Last error: 500', 500)", LLMError, "copilot 1.0.102 failed: Last error: 500"),
-        ("fail('rate_limit', 'retried 5 times; slow down', 429)", LLMError, "limits the rate of calls"),
-        ("return ' '", LLMAnswerError, "gave an empty answer"),
-        ("say('assistant.message', content='', toolRequests=[{}]); os._exit(0)", LLMError, "exit code 0"),
-        ("print('Hello', flush=True); os._exit(0)", LLMAnswerError, "an answer that cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("reply", "kind", "message"), [
+    ("fail('authentication', 'Authentication failed (HTTP 401).', 401)", LLMAccessError, "copilot login"),
+    (f"sys.exit({NO_LOGIN!r})", LLMAccessError, "no access to Copilot: Error: No authentication"),
+    ("fail('quota', 'No premium requests left', 402)", LLMAccessError, "cannot be used for now"),
+    ("fail('query', 'Last error: 500', 500)", LLMError, "copilot 1.0.102 failed: Last error: 500"),
+    ("fail('rate_limit', 'retried 5 times; slow down', 429)", LLMError, "limits the rate of calls"),
+    ("return ' '", LLMAnswerError, "gave an empty answer"),
+    ("say('assistant.message', content='', toolRequests=[{}]); os._exit(0)", LLMError, "exit code 0"),
+    ("print('Hello', flush=True); os._exit(0)", LLMAnswerError, "an answer that cannot be read"),
+])  # fmt: skip
 async def test_failure_of_program_is_reported_by_its_kind(program, reply, kind, message):
     with pytest.raises(kind, match=message) as caught:
         await program(reply).complete(PLAIN)

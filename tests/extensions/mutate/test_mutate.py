@@ -221,14 +221,11 @@ def test_docs_steps_turn_weak_suite_into_strong_one(capsys):
     assert not any("suggested checks" in step or "the gate passes" in step for step in next_steps())
 
 
-@pytest.mark.parametrize(
-    ("path", "argument"),
-    [
-        ("our shop.yaml", "`ci-evals mutate results --apply='our shop.yaml'`"),
-        ("a`b.yaml", "`ci-evals mutate results --apply=SUITE`"),
-        ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
-    ],
-)
+@pytest.mark.parametrize(("path", "argument"), [
+    ("our shop.yaml", "`ci-evals mutate results --apply='our shop.yaml'`"),
+    ("a`b.yaml", "`ci-evals mutate results --apply=SUITE`"),
+    ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
+])  # fmt: skip
 def test_suite_path_is_quoted_in_the_suggested_command(path, argument):
     Path("shop.yaml").rename(path)
     play(suite=path)

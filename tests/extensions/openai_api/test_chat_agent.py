@@ -69,6 +69,11 @@ async def send_messages(agent: ChatAgent, *texts: str, test: Test = TEST) -> lis
         return [await agent.send_message(session, text, timeout=60) for text in texts]
 
 
+def answer_in_turn(stub: Endpoint, *answers: Any) -> None:
+    stub.asked.clear()
+    stub.answer = lambda _: answers[len(stub.asked) - 1]
+
+
 async def reply_to(stub: Endpoint, body: Any, **options: Any) -> Reply:
     stub.answer = lambda asked: body
     (reply,) = await send_messages(agent_at(stub.url, options=options), "Hello")
@@ -134,9 +139,9 @@ async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_u
     named = tool_calls(("look_up", {"plan": "Basic"}), ("refund", {"plan": "Pro", "days": 3}))
     reply = await reply_to(stub, completion("Done.", tool_calls=named))
     assert (reply.workflows, reply.params) == (("look_up", "refund"), {"plan": "Pro", "days": 3})
-    calls_made = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
-    second = {"plan": "Pro", "days": 3}
-    assert calls_made == [("call_1", "look_up", {"plan": "Basic"}), ("call_2", "refund", second)]
+    second = ("call_2", "refund", {"plan": "Pro", "days": 3})
+    calls = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
+    assert calls == [("call_1", "look_up", {"plan": "Basic"}), second]
     assert reply.handed_over is None
     an_object = [{"function": {"name": "refund", "arguments": {"days": 3}}}]
     assert (await reply_to(stub, completion("Hi", tool_calls=an_object))).params == {"days": 3}
@@ -148,10 +153,11 @@ async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_u
     assert (reply.workflows, reply.params) == (("refund",), {"days": 3})
     # Also those of other calls: a check that a parameter was not given must not pass.
     for missing in ({}, {"arguments": None}):
-        bare = {"id": "c", "function": {"name": "look_up"} | missing}
-        reply = await reply_to(
-            stub, completion("Hi", tool_calls=[*tool_calls(("refund", {"plan": "Pro"})), bare])
-        )
+        calls = [
+            *tool_calls(("refund", {"plan": "Pro"})),
+            {"id": "c", "function": {"name": "look_up"} | missing},
+        ]
+        reply = await reply_to(stub, completion("Hi", tool_calls=calls))
         assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
         assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]
         assert "reports none under arguments" in reply.tool_calls[1].not_captured
@@ -160,23 +166,20 @@ async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_u
 TOOLS = {"request": {"tools": [{"type": "function"}]}}
 
 
-@each_row(
-    ("message", "options", "workflows"),
-    [
-        ({}, {}, None),
-        ({"tool_calls": None}, {}, None),
-        ({"tool_calls": []}, {}, ()),
-        ({"tool_calls": [1, {"function": {}}]}, {}, None),
-        ({"tool_calls": "refund"}, {}, None),
-        ({}, TOOLS, ()),
-        ({}, {"request": {"functions": [{"name": "refund"}]}}, ()),
-        ({}, {"request": {"tools": []}}, None),
-        ({"tool_calls": [{"function": {}}]}, TOOLS, None),
-        ({"tool_calls": "refund"}, TOOLS, None),
-        ({"tool_calls": [*tool_calls(("refund", {})), 1]}, TOOLS, None),
-        ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
-    ],
-)
+@each_row(("message", "options", "workflows"), [
+    ({}, {}, None),
+    ({"tool_calls": None}, {}, None),
+    ({"tool_calls": []}, {}, ()),
+    ({"tool_calls": [1, {"function": {}}]}, {}, None),
+    ({"tool_calls": "refund"}, {}, None),
+    ({}, TOOLS, ()),
+    ({}, {"request": {"functions": [{"name": "refund"}]}}, ()),
+    ({}, {"request": {"tools": []}}, None),
+    ({"tool_calls": [{"function": {}}]}, TOOLS, None),
+    ({"tool_calls": "refund"}, TOOLS, None),
+    ({"tool_calls": [*tool_calls(("refund", {})), 1]}, TOOLS, None),
+    ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
+])  # fmt: skip
 async def test_missing_tool_calls_prove_no_call_only_if_message_or_request_has_tools(
     stub: Endpoint, message: dict[str, Any], options: dict[str, Any], workflows: Any
 ) -> None:
@@ -188,19 +191,16 @@ async def test_missing_tool_calls_prove_no_call_only_if_message_or_request_has_t
     assert reply.tool_calls == workflows
 
 
-@each_row(
-    ("arguments", "params"),
-    [
-        ("", {}),
-        ("  ", {}),
-        ("null", {}),
-        ("{}", {}),
-        ('{"a": 1}', {"a": 1}),
-        ("last week", {"input": "last week"}),
-        ('["a"]', {"input": ["a"]}),
-        ('{"a": 1', None),
-    ],
-)
+@each_row(("arguments", "params"), [
+    ("", {}),
+    ("  ", {}),
+    ("null", {}),
+    ("{}", {}),
+    ('{"a": 1}', {"a": 1}),
+    ("last week", {"input": "last week"}),
+    ('["a"]', {"input": ["a"]}),
+    ('{"a": 1', None),
+])  # fmt: skip
 async def test_non_object_arguments_become_input_parameter(
     stub: Endpoint, arguments: str, params: dict[str, Any] | None
 ) -> None:
@@ -239,21 +239,21 @@ async def test_tool_results_are_sent_until_agent_replies(stub: Endpoint) -> None
 async def test_legacy_nameless_and_failed_tool_calls_get_their_results(stub):
     call = {"name": "refund", "arguments": "{}"}
     answers = [completion(None, finish="function_call", function_call=call), completion("Done.")]
-    stub.answer = lambda asked: answers[len(stub.asked) - 1]
+    answer_in_turn(stub, *answers)
     (reply,) = await send_messages(agent_at(stub.url, options={"toolResults": {"refund": "ok"}}), "Hello")
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
-    asked, result = stub.asked[1].body["messages"][-2:]
-    assert asked == {"role": "assistant", "content": None, "function_call": call}
-    assert result == {"role": "function", "name": "refund", "content": "ok"}
+    result = {"role": "function", "name": "refund", "content": "ok"}
+    asked = {"role": "assistant", "content": None, "function_call": call}
+    assert stub.asked[1].body["messages"][-2:] == [asked, result]
     answers = [completion(None, finish="tool_calls", tool_calls=REFUND), completion("No.", tool_calls=REFUND)]
-    stub.answer = lambda asked: answers[len(stub.asked) - 1]
+    answer_in_turn(stub, *answers)
     options = {"toolResults": {"refund": {"error": "declined"}}}
     (reply,) = await send_messages(agent_at(stub.url, options=options), "Hi")
     assert [call.status.value for call in reply.tool_calls] == ["error", "unknown"]
     assert [call.result for call in reply.tool_calls] == [{"error": "declined"}, None]
     nameless = [{"function": {"name": "refund", "arguments": "{}"}}]
     answers = [completion(None, tool_calls=nameless), completion("Done.")]
-    stub.answer = lambda asked: answers[len(stub.asked) - 1]
+    answer_in_turn(stub, *answers)
     await send_messages(agent_at(stub.url, options={"toolResults": {"refund": "ok"}}), "Hello")
     asked, result = stub.asked[1].body["messages"][-2:]
     assert asked["tool_calls"][0]["id"] == result["tool_call_id"]
@@ -283,15 +283,12 @@ async def test_escalation_tool_ends_reply_as_hand_over(stub: Endpoint) -> None:
     assert (await reply_to(stub, completion("Hi"), escalationTools=["to_person"])).handed_over is None
 
 
-@each_row(
-    ("content", "text"),
-    [
-        ("Hi", "Hi"),
-        ([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}], "Hi there"),
-        ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "Look"}, 7, "!"], "Look!"),
-        ([{"type": "refusal", "refusal": "I can't."}], "I can't."),
-    ],
-)
+@each_row(("content", "text"), [
+    ("Hi", "Hi"),
+    ([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}], "Hi there"),
+    ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "Look"}, 7, "!"], "Look!"),
+    ([{"type": "refusal", "refusal": "I can't."}], "I can't."),
+])  # fmt: skip
 async def test_text_is_joined_from_content_parts(stub: Endpoint, content: Any, text: str) -> None:
     assert (await reply_to(stub, completion(content))).agent == text
 
@@ -314,29 +311,26 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub: Endpoint, us
     assert (reply.input_tokens, reply.output_tokens) == (None, None)
 
 
-@each_row(
-    ("body", "message"),
-    [
-        (completion(""), r"^the agent gave an empty reply$"),
-        (completion("  \n"), "the agent gave an empty reply"),
-        (completion(None, finish="length"), "cut off at the token limit"),
-        ({"text": "Hi"}, r"not a chat completion.*the keys text.*base URL"),
-        ({"choices": []}, "not a chat completion"),
-        ({"choices": "Hi"}, "not a chat completion"),
-        ({"choices": [{"text": "Hi"}]}, "not a chat completion"),
-        ([], "not a chat completion"),
-        ("Hi", "not a chat completion"),
-        (None, "not a chat completion"),
-        (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
-        (world.EMPTY, "cannot be read .not JSON.: an empty body"),
-        (Fault(200, "[" * 90_000), "nested too deep"),
-        (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
-        (Fault(404, '{"detail": "Not Found"}'),
-         r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)"),
-        (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
-        (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
-    ],
-)  # fmt: skip
+@each_row(("body", "message"), [
+    (completion(""), r"^the agent gave an empty reply$"),
+    (completion("  \n"), "the agent gave an empty reply"),
+    (completion(None, finish="length"), "cut off at the token limit"),
+    ({"text": "Hi"}, r"not a chat completion.*the keys text.*base URL"),
+    ({"choices": []}, "not a chat completion"),
+    ({"choices": "Hi"}, "not a chat completion"),
+    ({"choices": [{"text": "Hi"}]}, "not a chat completion"),
+    ([], "not a chat completion"),
+    ("Hi", "not a chat completion"),
+    (None, "not a chat completion"),
+    (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
+    (world.EMPTY, "cannot be read .not JSON.: an empty body"),
+    (Fault(200, "[" * 90_000), "nested too deep"),
+    (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
+    (Fault(404, '{"detail": "Not Found"}'),
+     r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)"),
+    (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
+    (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
+])  # fmt: skip
 async def test_unusable_response_is_agent_error(stub: Endpoint, body: Any, message: str) -> None:
     with pytest.raises(AgentError, match=message):
         await reply_to(stub, body)
@@ -419,17 +413,14 @@ async def test_failed_message_is_not_kept_and_tool_rounds_share_the_turn_timeout
                 await agent.send_message(session, "Hello", timeout=0.5)
 
 
-@each_row(
-    ("config", "message"),
-    [
-        ({"api_key": "clé"}, "the agent's key holds characters"),
-        ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"headers": {"x team": "a"}}, "'x team' is not the name"),
-        ({"options": {"headers": {"x team": "a"}}}, "'x team' is not the name"),
-        ({"base_url": "api.openai.com"}, "`base_url=`"),
-        ({"base_url": "https://h/v1?x=1"}, "must end before"),
-    ],
-)
+@each_row(("config", "message"), [
+    ({"api_key": "clé"}, "the agent's key holds characters"),
+    ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
+    ({"headers": {"x team": "a"}}, "'x team' is not the name"),
+    ({"options": {"headers": {"x team": "a"}}}, "'x team' is not the name"),
+    ({"base_url": "api.openai.com"}, "`base_url=`"),
+    ({"base_url": "https://h/v1?x=1"}, "must end before"),
+])  # fmt: skip
 def test_invalid_key_header_or_url_is_usage_error(config: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         ChatAgent(AgentSettings(**{"model": "m", "api_key": "k", "base_url": "http://127.0.0.1", **config}))

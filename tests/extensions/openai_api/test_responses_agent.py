@@ -219,23 +219,18 @@ async def test_key_is_checked_without_model_call() -> None:
     assert requests == [*[("GET", "/v1/models")] * 2, ("POST", "/v1/responses")]
 
 
-@each_row(
-    ("answer", "why"),
-    [
-        (response(status="cancelled"), "the agent's answer was canceled: its status is cancelled"),
-        (response(status="queued"), "the agent's answer has not ended: its status is queued"),
-        (response(), "the agent gave an empty reply"),
-        (
-            response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
-            "gave an empty reply; it was cut off: max_output_tokens (see adapterOptions.request)",
-        ),
-        (response(APPROVAL), "waits for an approval of the MCP tool 'pay'; set require_approval: never"),
-        ({"choices": []}, "is not a response, which holds output: an object with the keys choices"),
-        ([1], "is not a response, which holds output: [1]"),
-        (broken({"output": response("Hi")["output"]}), "has no id, by which the next message could continue"),
-        (world.fault(404, "Previous response not found"), "answered with status 404 to POST /v1/responses"),
-    ],
-)  # fmt: skip
+@each_row(("answer", "why"), [
+    (response(status="cancelled"), "the agent's answer was canceled: its status is cancelled"),
+    (response(status="queued"), "the agent's answer has not ended: its status is queued"),
+    (response(), "the agent gave an empty reply"),
+    (response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+     "gave an empty reply; it was cut off: max_output_tokens (see adapterOptions.request)"),
+    (response(APPROVAL), "waits for an approval of the MCP tool 'pay'; set require_approval: never"),
+    ({"choices": []}, "is not a response, which holds output: an object with the keys choices"),
+    ([1], "is not a response, which holds output: [1]"),
+    (broken({"output": response("Hi")["output"]}), "has no id, by which the next message could continue"),
+    (world.fault(404, "Previous response not found"), "answered with status 404 to POST /v1/responses"),
+])  # fmt: skip
 async def test_unusable_response_is_agent_error(answer: Any, why: str) -> None:
     assert why in await error_of(answer)
 

@@ -225,16 +225,13 @@ def test_spans_and_logs_are_sent_in_parts(exported):
     assert len({span.span_id for some in spans for span in some}) == 251
 
 
-@each_row(
-    ("url", "headers", "message"),
-    [
-        ("localhost:4318", "", "`otlp_endpoint=` must be an http(s):// address"),
-        ("http://u:secret-of-mine@x", "", f"keys go into {HEADERS}"),
-        ("http://x:99999", "", "`otlp_endpoint=` must be"),
-        ("http://x", "nothing", f"{HEADERS} is not a list"),
-        ("http://x", "key=a%0Ab", "no HTTP header can carry"),
-    ],
-)
+@each_row(("url", "headers", "message"), [
+    ("localhost:4318", "", "`otlp_endpoint=` must be an http(s):// address"),
+    ("http://u:secret-of-mine@x", "", f"keys go into {HEADERS}"),
+    ("http://x:99999", "", "`otlp_endpoint=` must be"),
+    ("http://x", "nothing", f"{HEADERS} is not a list"),
+    ("http://x", "key=a%0Ab", "no HTTP header can carry"),
+])  # fmt: skip
 def test_invalid_endpoint_or_headers_are_refused(url, headers, message):
     with pytest.raises(UsageError) as refused:
         check(url, {HEADERS: headers})

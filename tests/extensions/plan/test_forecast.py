@@ -164,18 +164,15 @@ def trial_of(*users: str, sizes: PromptSizes | None = SIZES, **fields) -> Foreca
     return of_trial(suite, suite.tests[0], sizes)
 
 
-@each_row(
-    ("users", "user_calls", "requests"),
-    [
-        (["hello"], (0, 0), (2, 2)),
-        (["hello", "bye"], (0, 0), (3, 3)),
-        (["hello", "auto"], (1, 1), (2, 3)),
-        (["hello", "auto", "auto"], (1, 2), (2, 4)),
-        (["hello", "well", "auto", "bye", "auto"], (1, 2), (3, 6)),
-        (["auto"], (1, 1), (2, 2)),
-        (["auto", "auto", "auto"], (2, 3), (2, 4)),
-    ],
-)
+@each_row(("users", "user_calls", "requests"), [
+    (["hello"], (0, 0), (2, 2)),
+    (["hello", "bye"], (0, 0), (3, 3)),
+    (["hello", "auto"], (1, 1), (2, 3)),
+    (["hello", "auto", "auto"], (1, 2), (2, 4)),
+    (["hello", "well", "auto", "bye", "auto"], (1, 2), (3, 6)),
+    (["auto"], (1, 1), (2, 2)),
+    (["auto", "auto", "auto"], (2, 3), (2, 4)),
+])  # fmt: skip
 def test_forecast_ranges_from_fixed_turns_to_all_turns(users, user_calls, requests):
     trial = trial_of(*users)
     assert (trial.user.calls, trial.judge.calls) == (Range(*user_calls), Range(2, 2))
@@ -211,19 +208,16 @@ def trials(*seconds: tuple[float, float]) -> list[Forecast]:
     return [Forecast(none, none, Range(talk, talk), Range(judge, judge)) for talk, judge in seconds]
 
 
-@each_row(
-    ("seconds", "parallel", "end"),
-    [
-        ([], 3, 0),
-        ([(10, 5)], 1, 15),
-        ([(10, 5)] * 3, 1, 35),
-        ([(10, 5)] * 3, 2, 25),
-        ([(10, 5)] * 3, 50, 15),
-        ([(1, 10)] * 3, 1, 31),
-        ([(10, 0), (1, 0), (1, 0)], 2, 10),
-        ([(1, 0), (1, 0), (10, 0)], 2, 11),
-    ],
-)
+@each_row(("seconds", "parallel", "end"), [
+    ([], 3, 0),
+    ([(10, 5)], 1, 15),
+    ([(10, 5)] * 3, 1, 35),
+    ([(10, 5)] * 3, 2, 25),
+    ([(10, 5)] * 3, 50, 15),
+    ([(1, 10)] * 3, 1, 31),
+    ([(10, 0), (1, 0), (1, 0)], 2, 10),
+    ([(1, 0), (1, 0), (10, 0)], 2, 11),
+])  # fmt: skip
 def test_forecast_duration_matches_parallel_schedule_of_runner(seconds, parallel, end):
     assert duration(trials(*seconds), parallel) == Range(end, end)
 

@@ -103,15 +103,12 @@ EMPTY = as_saved_run(
 )
 
 
-@each_row(
-    ("head", "base", "message"),
-    [
-        (run_of_agent("a", 1), run_of_agent("a", 1), "are the same run"),
-        (run_of_agent("a", 1), REJUDGED, "the same conversat"),
-        (run_of_agent("a", 1), OTHER_TEST, "no test in common that is defined alike"),
-        (EMPTY, OTHER_TEST, "no pair of conversations"),
-    ],
-)
+@each_row(("head", "base", "message"), [
+    (run_of_agent("a", 1), run_of_agent("a", 1), "are the same run"),
+    (run_of_agent("a", 1), REJUDGED, "the same conversat"),
+    (run_of_agent("a", 1), OTHER_TEST, "no test in common that is defined alike"),
+    (EMPTY, OTHER_TEST, "no pair of conversations"),
+])  # fmt: skip
 def test_incomparable_runs_are_refused(head, base, message):
     with pytest.raises(UsageError, match=message):
         pair_runs(head, base, 10, 0)
@@ -178,18 +175,15 @@ async def test_judge_is_shown_both_conversations_in_either_order_without_secrets
     assert llm.prompts[0].schema["properties"]["better"]["enum"] == ["first", "second", "tie"]
 
 
-@each_row(
-    "answer",
-    [
-        "The first is better.",
-        '{"reasoning": "r", "better": "both"}',
-        '{"reasoning": " ", "better": "first"}',
-        '{"reasoning": "...", "better": "first"}',
-        '{"reasoning": "r", "better": "first", "better": "second"}',
-        '{"reasoning": "r", "better": "first", "verdict": "pass"}',
-        LLMAnswerError("it refused"),
-    ],
-)
+@each_row("answer", [
+    "The first is better.",
+    '{"reasoning": "r", "better": "both"}',
+    '{"reasoning": " ", "better": "first"}',
+    '{"reasoning": "...", "better": "first"}',
+    '{"reasoning": "r", "better": "first", "better": "second"}',
+    '{"reasoning": "r", "better": "first", "verdict": "pass"}',
+    LLMAnswerError("it refused"),
+])  # fmt: skip
 async def test_unreadable_answer_is_requested_once_more(answer):
     assert (await conversation_pair().ask(fakes.ScriptedLLM([answer, GOOD]), swapped=False)).better == "first"
     llm = fakes.ScriptedLLM([answer])
@@ -245,17 +239,14 @@ def test_rounds_of_a_pair_are_summed_by_test_and_stop_without_a_majority():
     assert decided((WIN, LOSS, TIE, GONE), 5)
 
 
-@each_row(
-    ("rounds", "result"),
-    [
-        ((WIN, WIN), "win"),
-        ((WIN, LOSS, WIN), "win"),
-        ((WIN, LOSS, TIE), "tie"),
-        ((WIN, TIE, TIE), "tie"),
-        ((WIN, LOSS, GONE), None),
-        ((WIN, GONE, WIN), "win"),
-    ],
-)
+@each_row(("rounds", "result"), [
+    ((WIN, WIN), "win"),
+    ((WIN, LOSS, WIN), "win"),
+    ((WIN, LOSS, TIE), "tie"),
+    ((WIN, TIE, TIE), "tie"),
+    ((WIN, LOSS, GONE), None),
+    ((WIN, GONE, WIN), "win"),
+])  # fmt: skip
 def test_majority_of_rounds_decides_pair(rounds, result):
     assert pair(*rounds, votes=3).result == result
     assert decided(rounds, 3)

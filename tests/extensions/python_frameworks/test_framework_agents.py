@@ -110,19 +110,16 @@ async def test_hand_over_empty_reply_exception_and_unknown_option_are_reported(k
         agent_of(create_agent(kind), "mine", AgentSettings(options={"tone": "warm"}))
 
 
-@each_row(
-    ("kind", "outcome", "status"),
-    [
-        ("pydantic_ai", "success", "ok"),
-        ("pydantic_ai", "retried", "error"),
-        ("pydantic_ai", None, "unknown"),
-        ("langgraph", "success", "ok"),
-        ("langgraph", "error", "error"),
-        ("agents", "error", "unknown"),
-        ("google.adk", "success", "unknown"),
-        ("google.adk", None, "error"),
-    ],
-)
+@each_row(("kind", "outcome", "status"), [
+    ("pydantic_ai", "success", "ok"),
+    ("pydantic_ai", "retried", "error"),
+    ("pydantic_ai", None, "unknown"),
+    ("langgraph", "success", "ok"),
+    ("langgraph", "error", "error"),
+    ("agents", "error", "unknown"),
+    ("google.adk", "success", "unknown"),
+    ("google.adk", None, "error"),
+])  # fmt: skip
 async def test_call_status_is_as_reported_by_framework(kind, outcome, status):
     result = {"error": "no order"} if status == "error" else {"done": 1}
     (reply,) = await replies(create_agent(kind, agent_plan(("refund", {}, result, outcome))))
@@ -201,15 +198,12 @@ async def test_context_function_is_called_once_per_conversation(kind, function):
     assert seen[0] is seen[1] is not seen[2]
 
 
-@each_row(
-    ("kind", "function", "text"),
-    [
-        ("agents", "nowhere:connect", "cannot be imported as MODULE:FUNCTION: ModuleNotFoundError"),
-        ("agents", "connect", "cannot be imported as MODULE:FUNCTION"),
-        ("agents", f"{__name__}:USER", "is not a function but of the type dict"),
-        ("google.adk", f"{__name__}:connect", "an agent of Google ADK takes no context"),
-    ],
-)
+@each_row(("kind", "function", "text"), [
+    ("agents", "nowhere:connect", "cannot be imported as MODULE:FUNCTION: ModuleNotFoundError"),
+    ("agents", "connect", "cannot be imported as MODULE:FUNCTION"),
+    ("agents", f"{__name__}:USER", "is not a function but of the type dict"),
+    ("google.adk", f"{__name__}:connect", "an agent of Google ADK takes no context"),
+])  # fmt: skip
 def test_unusable_context_function_is_refused(kind, function, text):
     with pytest.raises(UsageError, match=f"mine: adapterOptions.context: '{function}'.* ?{text}"):
         agent_of(create_agent(kind), "mine", AgentSettings(options={"context": function}))
@@ -275,15 +269,12 @@ async def test_hosted_tools_nested_graphs_and_handoffs_are_calls():
     assert [(call.name, call.agent) for call in second.tool_calls] == [("refund", "billing")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "how", "options", "clause"),
-    [
-        ("pydantic_ai", lambda: import_module("pydantic_ai").DeferredToolRequests("delete"), {}, "'delete'"),
-        ("agents", lambda: None, {}, "the run waits for approval of the tools 'delete'"),
-        ("langgraph", lambda: None, {}, "the graph stopped at an interrupt, 'Sure?'"),
-        ("langgraph", lambda: "", {"stops_before": ("pay",)}, "the graph stopped before its nodes 'pay'"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "how", "options", "clause"), [
+    ("pydantic_ai", lambda: import_module("pydantic_ai").DeferredToolRequests("delete"), {}, "'delete'"),
+    ("agents", lambda: None, {}, "the run waits for approval of the tools 'delete'"),
+    ("langgraph", lambda: None, {}, "the graph stopped at an interrupt, 'Sure?'"),
+    ("langgraph", lambda: "", {"stops_before": ("pay",)}, "the graph stopped before its nodes 'pay'"),
+])  # fmt: skip
 async def test_framework_run_waiting_for_approval_raises_agent_error(kind, how, options, clause):
     error = await refusal(create_agent(kind, lambda text, info, number: ([], how()), **options))
     assert "the answer of mine is no text: " in error
@@ -314,15 +305,12 @@ def _queue():
     return import_module("queue").SimpleQueue
 
 
-@each_row(
-    ("kind", "state"),
-    [
-        ("langgraph", {"steps": 2}),
-        ("google.adk", {"number": 1, **USER}),
-        ("pydantic_ai", None),
-        ("agents", None),
-    ],
-)
+@each_row(("kind", "state"), [
+    ("langgraph", {"steps": 2}),
+    ("google.adk", {"number": 1, **USER}),
+    ("pydantic_ai", None),
+    ("agents", None),
+])  # fmt: skip
 async def test_agent_state_is_read_from_thread_or_session_if_supported(kind, state):
     agent = agent_of(create_agent(kind), "mine", AgentSettings())
     session = await agent.open_session(a_test())

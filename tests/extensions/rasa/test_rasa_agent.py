@@ -89,18 +89,14 @@ async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_no_
     assert rasa_wire._gained(shown, rasa_wire.Tracker(later, {})) == (user,)
 
 
-@each_row(
-    ("path", "change", "why"),
-    [
-        ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
-        ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
-        ("/webhooks/", lambda body: [{"recipient_id": "x", "text": "Hi"}],
-         "the agent answered somebody else"),
-        ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
-        ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
-        ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
-    ],
-)  # fmt: skip
+@each_row(("path", "change", "why"), [
+    ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
+    ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
+    ("/webhooks/", lambda body: [{"recipient_id": "x", "text": "Hi"}], "the agent answered somebody else"),
+    ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
+    ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
+    ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
+])  # fmt: skip
 async def test_unusable_answer_is_agent_error(path, change, why):
     try:
         replies, _, _ = await converse("refund", in_answers(path, change))
@@ -146,16 +142,12 @@ async def test_slots_metadata_and_key_are_sent():
     assert {query.get("token") for query in stub.queries} == {None}
 
 
-@each_row(
-    ("answer", "kind", "why"),
-    [
-        (world.fault(404), AgentError,
-         "start Rasa with --enable-api, or set adapterOptions.tracker to false"),
-        (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
-        (world.Fault(200, "Hello from Rasa: 3.6.21"), AgentError,
-         "gave an answer that cannot be read (not JSON)"),
-    ],
-)  # fmt: skip
+@each_row(("answer", "kind", "why"), [
+    (world.fault(404), AgentError, "start Rasa with --enable-api, or set adapterOptions.tracker to false"),
+    (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
+    (world.Fault(200, "Hello from Rasa: 3.6.21"), AgentError,
+     "gave an answer that cannot be read (not JSON)"),
+])  # fmt: skip
 async def test_unusable_tracker_is_reported_at_first_request(answer, kind, why):
     with world.serving() as server:
         server.expect_request(re.compile("/conversations/.*")).respond_with_response(answer.response())

@@ -259,19 +259,16 @@ async def test_environment_of_run_reaches_agents_of_workers(tmp_path):
     assert "painted" in log.read_text()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "--cluster needs the package ray: pip install 'ci-evals[ray]'"),
-        (("--record=kept",), "--cluster, --record: answers are recorded by one process"),
-        (("--judge-cache=kept",), "--cluster, --judge-cache: workers have no folder in common"),
-        (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
-        (("--otlp",), "--cluster, --otlp: spans are received by one process"),
-        (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
-        (("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
-         "--cluster, --start: workers on other machines cannot reach an agent that is started here"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ((), "--cluster needs the package ray: pip install 'ci-evals[ray]'"),
+    (("--record=kept",), "--cluster, --record: answers are recorded by one process"),
+    (("--judge-cache=kept",), "--cluster, --judge-cache: workers have no folder in common"),
+    (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
+    (("--otlp",), "--cluster, --otlp: spans are received by one process"),
+    (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
+    (("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
+     "--cluster, --start: workers on other machines cannot reach an agent that is started here"),
+])  # fmt: skip
 def test_options_that_cluster_does_not_support_are_refused(tmp_path, options, message):
     if not options and find_spec("ray"):
         pytest.skip("Ray is installed here")

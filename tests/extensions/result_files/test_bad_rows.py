@@ -182,18 +182,15 @@ def test_agreeing_outcomes_pass_and_missing_outcome_is_undecided() -> None:
 LINE = b'{"test": "t", "passed": true}\n'
 
 
-@each_row(
-    "data",
-    [
-        b"\n" + LINE + LINE,
-        b"\r\n\r\n" + LINE + LINE,
-        b"\xef\xbb\xbf\n" + LINE + LINE,
-        b"  \n\t\n" + LINE + b"\n" + LINE + b"\n",
-        b"\n" * 2_000 + LINE + LINE,
-        b"\ntest,passed\nt,true\nt,true\n",
-        b"\r\n\r\ntest,passed\r\nt,true\r\nt,true\r\n",
-    ],
-)
+@each_row("data", [
+    b"\n" + LINE + LINE,
+    b"\r\n\r\n" + LINE + LINE,
+    b"\xef\xbb\xbf\n" + LINE + LINE,
+    b"  \n\t\n" + LINE + b"\n" + LINE + b"\n",
+    b"\n" * 2_000 + LINE + LINE,
+    b"\ntest,passed\nt,true\nt,true\n",
+    b"\r\n\r\ntest,passed\r\nt,true\r\nt,true\r\n",
+])  # fmt: skip
 def test_empty_lines_before_and_between_rows_are_skipped(data: bytes) -> None:
     assert [(row.test, row.passed) for row in rows_of(data)] == [("t", True), ("t", True)]
 

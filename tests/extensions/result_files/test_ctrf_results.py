@@ -86,22 +86,19 @@ def test_failed_attempts_become_trials_and_equal_names_in_two_suites_two_tests()
     assert row_of(results, "x › y › a").groups == ("x",)
 
 
-@each_row(
-    ("summary", "message"),
-    [
-        ({"tests": 2}, "summary.tests is 2, and the list of tests has 1."),
-        ({"failed": 1}, "summary.failed is 1, and the list of tests has 0."),
-        ({"passed": 0}, "summary.passed is 0, and the list of tests has 1."),
-        ({"other": 3}, "summary.other is 3, and the list of tests has 0."),
-        ({"tests": 5.0}, "summary.tests is 5, and the list of tests has 1."),
-        ({"tests": 5.5}, "summary.tests is 5.5, which is no count."),
-        ({"tests": "5"}, "summary.tests is '5', which is no count."),
-        ({"tests": {}}, "summary.tests is dict, which is no count."),
-        ({"tests": None}, "summary.tests is None, which is no count."),
-        ({"passed": True}, "summary.passed is True, which is no count."),
-        ({"failed": -1}, "summary.failed is -1, which is no count."),
-    ],
-)
+@each_row(("summary", "message"), [
+    ({"tests": 2}, "summary.tests is 2, and the list of tests has 1."),
+    ({"failed": 1}, "summary.failed is 1, and the list of tests has 0."),
+    ({"passed": 0}, "summary.passed is 0, and the list of tests has 1."),
+    ({"other": 3}, "summary.other is 3, and the list of tests has 0."),
+    ({"tests": 5.0}, "summary.tests is 5, and the list of tests has 1."),
+    ({"tests": 5.5}, "summary.tests is 5.5, which is no count."),
+    ({"tests": "5"}, "summary.tests is '5', which is no count."),
+    ({"tests": {}}, "summary.tests is dict, which is no count."),
+    ({"tests": None}, "summary.tests is None, which is no count."),
+    ({"passed": True}, "summary.passed is True, which is no count."),
+    ({"failed": -1}, "summary.failed is -1, which is no count."),
+])  # fmt: skip
 def test_total_contradicted_by_tests_is_reported(summary: dict[str, Any], message: str) -> None:
     assert read(report(entry("passed"), summary=summary)).contradictions == (message,)
 
@@ -122,30 +119,24 @@ def test_missing_total_and_bad_environment_or_exit_code_are_contradictions():
     assert not read(report(entry("passed"), extra={"exitCode": 3})).contradictions
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"retries": "1"}, "retries is '1', which is no count"),
-        ({"retries": [1]}, "retries is list, which is no count"),
-        ({"retries": 0.5}, "retries is 0.5, which is no count"),
-        ({"flaky": "yes"}, "flaky is 'yes', which is neither true nor false"),
-        ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "reason"), [
+    ({"retries": "1"}, "retries is '1', which is no count"),
+    ({"retries": [1]}, "retries is list, which is no count"),
+    ({"retries": 0.5}, "retries is 0.5, which is no count"),
+    ({"flaky": "yes"}, "flaky is 'yes', which is neither true nor false"),
+    ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
+])  # fmt: skip
 def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields: dict[str, Any], reason: str) -> None:
     results = read(report(entry("passed", **fields), entry("passed", "b")))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [ERROR], "b": [PASSED]}, reason)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (report(entry("passed", name="")), "the test has no name"),
-        (report({"name": ["a"], "status": "passed"}), "is broken: the name of a test is not a name but list"),
-        (report(entry("passed", retries=10**9)), "retries of 'a' is 1,000,000,000"),
-        (report(), "has no rows"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    (report(entry("passed", name="")), "the test has no name"),
+    (report({"name": ["a"], "status": "passed"}), "is broken: the name of a test is not a name but list"),
+    (report(entry("passed", retries=10**9)), "retries of 'a' is 1,000,000,000"),
+    (report(), "has no rows"),
+])  # fmt: skip
 def test_broken_report_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         read(text)

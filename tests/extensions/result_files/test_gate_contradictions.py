@@ -62,37 +62,31 @@ PLAIN_ARM = "--arm=base · plain"
 FAIL_COUNT = ("results", "prompts", 0, "metrics", "testFailCount")
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        (INSPECT, set_value("status", value="started"), "status is 'started'"),
-        (INSPECT, set_value("status", value="error"), "status is 'error'"),
-        (INSPECT, remove("samples", 0), "never began"),
-        (INSPECT, set_value("eval", "config", "epochs", value=4), "results.total_samples is 12"),
-        (INSPECT, set_value("results", "total_samples", value=99), "results.total_samples is 99"),
-        (INSPECT, set_value("results", "completed_samples", value=2), "completed_samples is 2"),
-        ("promptfoo/shop.json", set_value("results", "stats", "failures", value=99), "stats.failures is 99"),
-        ("promptfoo/shop.json", set_value("results", "stats", "successes", value=1), "stats.successes is 1"),
-        ("promptfoo/shop.json", set_value("results", "stats", "errors", value=9),
-         "results.stats.errors is 9"),
-        ("promptfoo/shop.json", remove("results", "results", 0), "results.stats"),
-        ("promptfoo/shop.json", set_value(*FAIL_COUNT, value=7),
-         "results.prompts[0].metrics.testFailCount is 7"),
-        ("deepeval/shop.json", set_value("testFailed", value=99), "testFailed is 99"),
-        ("deepeval/shop.json", set_value("testPassed", value=1), "testPassed is 1"),
-        ("deepeval/shop.json", remove("testCases", 0), "testPassed is 2"),
-        ("deepeval/shop.json", set_value("metricsScores", 0, "fails", value=5),
-         "metricsScores[0].fails is 5"),
-        (SWE_BENCH, set_value("total_instances", value=300), "total_instances is 300"),
-        (SWE_BENCH, set_value("resolved_instances", value=9), "resolved_instances is 9"),
-        (SWE_BENCH, set_value("resolved_ids", 0, value="x__y-1"), "demo__shop-1"),
-        (SWE_BENCH, remove("unresolved_ids", 0), "unresolved_instances is 2"),
-        (SWE_BENCH, remove("submitted_ids", 0), "submitted_instances is 9"),
-        ("tau2/base.json", remove("simulations", 0), "info.num_trials is 4, and task '0' has 3 simulations"),
-        ("tau2/base.json", remove("tasks", 0), "such as '0'"),
-        ("tau2/base.json", set_value("info", "num_trials", value=9), "info.num_trials is 9"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "change", "message"), [
+    (INSPECT, set_value("status", value="started"), "status is 'started'"),
+    (INSPECT, set_value("status", value="error"), "status is 'error'"),
+    (INSPECT, remove("samples", 0), "never began"),
+    (INSPECT, set_value("eval", "config", "epochs", value=4), "results.total_samples is 12"),
+    (INSPECT, set_value("results", "total_samples", value=99), "results.total_samples is 99"),
+    (INSPECT, set_value("results", "completed_samples", value=2), "completed_samples is 2"),
+    ("promptfoo/shop.json", set_value("results", "stats", "failures", value=99), "stats.failures is 99"),
+    ("promptfoo/shop.json", set_value("results", "stats", "successes", value=1), "stats.successes is 1"),
+    ("promptfoo/shop.json", set_value("results", "stats", "errors", value=9), "results.stats.errors is 9"),
+    ("promptfoo/shop.json", remove("results", "results", 0), "results.stats"),
+    ("promptfoo/shop.json", set_value(*FAIL_COUNT, value=7), "results.prompts[0].metrics.testFailCount is 7"),
+    ("deepeval/shop.json", set_value("testFailed", value=99), "testFailed is 99"),
+    ("deepeval/shop.json", set_value("testPassed", value=1), "testPassed is 1"),
+    ("deepeval/shop.json", remove("testCases", 0), "testPassed is 2"),
+    ("deepeval/shop.json", set_value("metricsScores", 0, "fails", value=5), "metricsScores[0].fails is 5"),
+    (SWE_BENCH, set_value("total_instances", value=300), "total_instances is 300"),
+    (SWE_BENCH, set_value("resolved_instances", value=9), "resolved_instances is 9"),
+    (SWE_BENCH, set_value("resolved_ids", 0, value="x__y-1"), "demo__shop-1"),
+    (SWE_BENCH, remove("unresolved_ids", 0), "unresolved_instances is 2"),
+    (SWE_BENCH, remove("submitted_ids", 0), "submitted_instances is 9"),
+    ("tau2/base.json", remove("simulations", 0), "info.num_trials is 4, and task '0' has 3 simulations"),
+    ("tau2/base.json", remove("tasks", 0), "such as '0'"),
+    ("tau2/base.json", set_value("info", "num_trials", value=9), "info.num_trials is 9"),
+])  # fmt: skip
 def test_total_contradicted_by_rows_leaves_no_verdict(gate, name, change, message):
     options = [PLAIN_ARM] if name.startswith("promptfoo") else []
     code, printed = gate(changed(name, change), "--max-errors=50", *options)
@@ -112,20 +106,17 @@ AGENTBENCH = "agentbench/base/demo-agent/dbbench-std/runs.jsonl"
 FAILED_TESTS = {"FAIL_TO_PASS": {"failure": ["t"]}}
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({RESULTS: None}, "n-samples.shop_choice.effective is 6, and no file has the rows of 'shop_choice'"),
-        ({RESULTS: None, WORDS: None, CHOICE: remove(0)},
-         "n-samples.shop_choice.effective is 6, and the files have 5 tests of 'shop_choice'"),
-        ({RESULTS: LOW_SCORE, WORDS: None, CHOICE: None},
-         "the stated score is 0.100, and the rows of 'shop_choice' have 0.500"),
-        ({EEE: None, EEE_ROWS: remove(0)}, "rows are stated, and the files have"),
-        ({EEE: MORE_SAMPLES, EEE_ROWS: None}, "num_samples is 100, and the files have 3 tests"),
-        ({EEE: set_value(*STATED_SCORE, "score", value=0.03), EEE_ROWS: None}, "the stated score is 0.030"),
-        ({BATCH: None, WEBARENA: None}, "summary.overall.total is 5, and the files have 1 tests"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("files", "message"), [
+    ({RESULTS: None}, "n-samples.shop_choice.effective is 6, and no file has the rows of 'shop_choice'"),
+    ({RESULTS: None, WORDS: None, CHOICE: remove(0)},
+     "n-samples.shop_choice.effective is 6, and the files have 5 tests of 'shop_choice'"),
+    ({RESULTS: LOW_SCORE, WORDS: None, CHOICE: None},
+     "the stated score is 0.100, and the rows of 'shop_choice' have 0.500"),
+    ({EEE: None, EEE_ROWS: remove(0)}, "rows are stated, and the files have"),
+    ({EEE: MORE_SAMPLES, EEE_ROWS: None}, "num_samples is 100, and the files have 3 tests"),
+    ({EEE: set_value(*STATED_SCORE, "score", value=0.03), EEE_ROWS: None}, "the stated score is 0.030"),
+    ({BATCH: None, WEBARENA: None}, "summary.overall.total is 5, and the files have 1 tests"),
+])  # fmt: skip
 def test_summary_file_contradicted_by_rows_of_sample_files_leaves_no_verdict(gate, files, message):
     names = [changed(name, *([change] if change else [])) for name, change in files.items()]
     code, printed = gate(*names, "--max-errors=50")
@@ -135,25 +126,22 @@ def test_summary_file_contradicted_by_rows_of_sample_files_leaves_no_verdict(gat
         assert (code, message in printed) == (3, True), printed
 
 
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        (INSPECT, set_value("samples", 0, "error", value={"message": "gone"})),
-        ("promptfoo/shop.json", set_value("results", "results", 3, "gradingResult", "pass", value=False)),
-        ("promptfoo/shop.json", set_value("results", "results", 3, "failureReason", value=1)),
-        ("promptfoo/shop.json", set_value("results", "results", 3, "error", value="it broke")),
-        ("tau2/base.json", set_value("simulations", 0, "termination_reason", value="agent_error")),
-        ("tau2/base.json", set_value("simulations", 0, "termination_reason", value="timeout")),
-        (WEBARENA, set_value("score", value=0.0)),
-        (WEBARENA, set_value("error_msg", value="it broke")),
-        (WEBARENA, set_value("evaluators_results", 0, "status", value="failure")),
-        ("swe-bench/report-1.json", set_value("demo__shop-1", "patch_successfully_applied", value=False)),
-        ("swe-bench/report-1.json", set_value("demo__shop-1", "patch_exists", value=False)),
-        ("swe-bench/report-1.json", set_value("demo__shop-1", "tests_status", value=FAILED_TESTS)),
-        (AGENTBENCH, set_value(0, "output", "result", "error", value="it broke")),
-        ("gaia/base.jsonl", remove(0)),
-    ],
-)
+@pytest.mark.parametrize(("name", "change"), [
+    (INSPECT, set_value("samples", 0, "error", value={"message": "gone"})),
+    ("promptfoo/shop.json", set_value("results", "results", 3, "gradingResult", "pass", value=False)),
+    ("promptfoo/shop.json", set_value("results", "results", 3, "failureReason", value=1)),
+    ("promptfoo/shop.json", set_value("results", "results", 3, "error", value="it broke")),
+    ("tau2/base.json", set_value("simulations", 0, "termination_reason", value="agent_error")),
+    ("tau2/base.json", set_value("simulations", 0, "termination_reason", value="timeout")),
+    (WEBARENA, set_value("score", value=0.0)),
+    (WEBARENA, set_value("error_msg", value="it broke")),
+    (WEBARENA, set_value("evaluators_results", 0, "status", value="failure")),
+    ("swe-bench/report-1.json", set_value("demo__shop-1", "patch_successfully_applied", value=False)),
+    ("swe-bench/report-1.json", set_value("demo__shop-1", "patch_exists", value=False)),
+    ("swe-bench/report-1.json", set_value("demo__shop-1", "tests_status", value=FAILED_TESTS)),
+    (AGENTBENCH, set_value(0, "output", "result", "error", value="it broke")),
+    ("gaia/base.jsonl", remove(0)),
+])  # fmt: skip
 def test_contradictory_or_missing_row_is_error(gate, name, change):
     options = [ANSWERS] if name.startswith("gaia") else []
     document = changed(name, change)
@@ -171,42 +159,36 @@ TWICE = '{"test": "a", "passed": false, "passed": true}'
 NESTED = '"x": {"y": "\\\\", "y": 1}'
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"[{TWICE}]", "has the key [0].passed twice"),
-        ('[{"test": "a", "passed": true}, {"test": "b", "test": "c", "passed": true}]', "[1].test twice"),
-        ('{"test": "b", "passed": true}\n' + TWICE, "line 2 has the key passed twice"),
-        ('[{"test": "a", "passed" : false, ' + NESTED + ', "passed" : true}]', "[0].passed twice"),
-        ('[{"test": "a", ' + NESTED + ', "passed" : true}]', "[0].x.y twice"),
-        ('[{"test": "a", "passed": true, "p\\u0061ssed": true}]', "[0].passed twice"),
-        ('[{"test": "a", "reason": "\\"passed\\": true, \\"passed\\": 1", "passed": true}]', None),
-        ('[{"test" : "a", "reason" : "C:\\\\", "passed" : true}]', None),
-        ('[{"test": "a", "passed": true, "x": {"test": 1}}, {"test": "b", "passed": true}]', None),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    (f"[{TWICE}]", "has the key [0].passed twice"),
+    ('[{"test": "a", "passed": true}, {"test": "b", "test": "c", "passed": true}]', "[1].test twice"),
+    ('{"test": "b", "passed": true}\n' + TWICE, "line 2 has the key passed twice"),
+    ('[{"test": "a", "passed" : false, ' + NESTED + ', "passed" : true}]', "[0].passed twice"),
+    ('[{"test": "a", ' + NESTED + ', "passed" : true}]', "[0].x.y twice"),
+    ('[{"test": "a", "passed": true, "p\\u0061ssed": true}]', "[0].passed twice"),
+    ('[{"test": "a", "reason": "\\"passed\\": true, \\"passed\\": 1", "passed": true}]', None),
+    ('[{"test" : "a", "reason" : "C:\\\\", "passed" : true}]', None),
+    ('[{"test": "a", "passed": true, "x": {"test": 1}}, {"test": "b", "passed": true}]', None),
+])  # fmt: skip
 def test_duplicate_key_of_one_object_leaves_no_verdict(gate, text, message):
     Path("rows.json").write_text(text)
     code, printed = gate("rows.json")
     assert (code == 0) if message is None else (code, message in printed) == (3, True), printed
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("junit/gradle.xml", lambda text: text),
-        ("junit/gradle.xml", lambda text: text.replace("\n", "\n\n")),
-        ("deepeval/shop.json", lambda text: text),
-        ("deepeval/shop.json", lambda text: json.dumps(json.loads(text), indent=1)),
-        ("deepeval/shop.json", lambda text: json.dumps({"testRunData": json.loads(text)})),
-        # Another version of one run, which its id names.
-        ("inspect/stable.eval", None),
-        ("tau2/base.json", lambda text: text.replace('"duration": ', '"duration": 1')),
-        ("promptfoo/shop.json", (FILES / "promptfoo/shop.jsonl").read_text()),
-        ("promptfoo/shop.json", lambda text: text.replace('"latencyMs": ', '"latencyMs": 1')),
-        ("eee/stable/refunds_samples.jsonl", lambda text: text.replace('"latency_ms": ', '"latency_ms": 1')),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), [
+    ("junit/gradle.xml", lambda text: text),
+    ("junit/gradle.xml", lambda text: text.replace("\n", "\n\n")),
+    ("deepeval/shop.json", lambda text: text),
+    ("deepeval/shop.json", lambda text: json.dumps(json.loads(text), indent=1)),
+    ("deepeval/shop.json", lambda text: json.dumps({"testRunData": json.loads(text)})),
+    # Another version of one run, which its id names.
+    ("inspect/stable.eval", None),
+    ("tau2/base.json", lambda text: text.replace('"duration": ', '"duration": 1')),
+    ("promptfoo/shop.json", (FILES / "promptfoo/shop.jsonl").read_text()),
+    ("promptfoo/shop.json", lambda text: text.replace('"latencyMs": ', '"latencyMs": 1')),
+    ("eee/stable/refunds_samples.jsonl", lambda text: text.replace('"latency_ms": ', '"latency_ms": 1')),
+])  # fmt: skip
 def test_same_run_under_two_names_leaves_no_verdict(gate, first, second):
     source = FILES / first
     copy = Path("copy.jsonl" if isinstance(second, str) else f"copy{source.suffix}")
@@ -249,19 +231,16 @@ def lm_eval(metric: str, *scores: float, higher: bool | None = None) -> list[str
     return ["results.json", "samples_t_2026-01-01T00-00-00.jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("metric", "higher", "expected"),
-    [
-        ("acc", True, [True, False, False]),
-        ("acc", None, [True, False, False]),
-        ("toxicity", True, [True, False, False]),
-        ("toxicity", False, [False, True, False]),
-        ("acc", False, [False, True, False]),
-        ("ter", None, [False, True, False]),
-        ("toxicity", None, None),
-        ("brier_score", False, [False, True, False]),
-    ],
-)
+@pytest.mark.parametrize(("metric", "higher", "expected"), [
+    ("acc", True, [True, False, False]),
+    ("acc", None, [True, False, False]),
+    ("toxicity", True, [True, False, False]),
+    ("toxicity", False, [False, True, False]),
+    ("acc", False, [False, True, False]),
+    ("ter", None, [False, True, False]),
+    ("toxicity", None, None),
+    ("brier_score", False, [False, True, False]),
+])  # fmt: skip
 def test_direction_of_lm_eval_metric_decides_what_passes_or_leaves_no_verdict(gate, metric, higher, expected):
     code, printed = gate(*lm_eval(metric, 1, 0, 0.25, higher=higher))
     if expected is None:
@@ -317,15 +296,12 @@ def bias_tests(*metrics: tuple[float, bool]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("metrics", "code", "scores"),
-    [
-        ([(0.9, True), (0.2, False)], 0, [90, 20]),
-        ([(0.0, True), (1.0, False), (0.5, True)], 0, [100, 0, 50]),  # lower is better
-        ([(0.0, True)], 0, [100]),
-        ([(0.9, True), (0.2, True)], 3, None),  # who knows
-    ],
-)
+@pytest.mark.parametrize(("metrics", "code", "scores"), [
+    ([(0.9, True), (0.2, False)], 0, [90, 20]),
+    ([(0.0, True), (1.0, False), (0.5, True)], 0, [100, 0, 50]),  # lower is better
+    ([(0.0, True)], 0, [100]),
+    ([(0.9, True), (0.2, True)], 3, None),  # who knows
+])  # fmt: skip
 def test_deepeval_metric_passing_below_threshold_is_inverted(gate, metrics, code, scores):
     run = {"testCases": bias_tests(*metrics), "metricsScores": []}
     Path("run.json").write_text(json.dumps(run))

@@ -119,27 +119,24 @@ def test_rows_of_several_files_are_trials_and_arms_of_one_file_are_compared(gate
     assert (comparison["head"], comparison["base"]) == (100, 50)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "code", "message"),
-    [
-        ("empty.csv", "", 2, "is empty"),
-        ("head.csv", HEADER, 2, "no rows, so there is nothing to gate"),
-        ("errors.csv", HEADER + "a,error,,,,,,\n", 3, "No verdict"),
-        ("skipped.csv", HEADER + "a,skipped,,,,,,\n", 3, "No verdict"),
-        ("nan.csv", HEADER + "a,,nan,,,,,\n", 2, "row 1: score is 'nan', not a finite number"),
-        ("big.csv", HEADER + "a,,7,,,,,\n", 2, "score 7.0 is not a number from 0 to 1"),
-        ("cut.csv", HEADER + "a,true\n", 2, "may be cut off"),
-        ("word.csv", HEADER + "a,maybe,,,,,,\n", 2, "passed is 'maybe'"),
-        ("twice.csv", "test,trial,passed\na,1,true\na,1,true\n", 2, "has trial '1' twice"),
-        ("cut.jsonl", '{"test": "a", "passed": true}\n{"te', 2, "line 2 is not JSON"),
-        ("deep.json", "[" * 9999, 2, "has no known format"),
-        ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
-        ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
-        ("none.junit.xml", "<testsuites/>", 2, "has no rows, so there is nothing to gate"),
-        ("missing", None, 2, "cannot be read: No such file"),
-        ("*.nothing", None, 2, "no file matches"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "code", "message"), [
+    ("empty.csv", "", 2, "is empty"),
+    ("head.csv", HEADER, 2, "no rows, so there is nothing to gate"),
+    ("errors.csv", HEADER + "a,error,,,,,,\n", 3, "No verdict"),
+    ("skipped.csv", HEADER + "a,skipped,,,,,,\n", 3, "No verdict"),
+    ("nan.csv", HEADER + "a,,nan,,,,,\n", 2, "row 1: score is 'nan', not a finite number"),
+    ("big.csv", HEADER + "a,,7,,,,,\n", 2, "score 7.0 is not a number from 0 to 1"),
+    ("cut.csv", HEADER + "a,true\n", 2, "may be cut off"),
+    ("word.csv", HEADER + "a,maybe,,,,,,\n", 2, "passed is 'maybe'"),
+    ("twice.csv", "test,trial,passed\na,1,true\na,1,true\n", 2, "has trial '1' twice"),
+    ("cut.jsonl", '{"test": "a", "passed": true}\n{"te', 2, "line 2 is not JSON"),
+    ("deep.json", "[" * 9999, 2, "has no known format"),
+    ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
+    ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
+    ("none.junit.xml", "<testsuites/>", 2, "has no rows, so there is nothing to gate"),
+    ("missing", None, 2, "cannot be read: No such file"),
+    ("*.nothing", None, 2, "no file matches"),
+])  # fmt: skip
 def test_unusable_file_is_refused_or_leaves_no_verdict(gate, name, text, code, message):
     if text is not None:
         Path(name).write_text(text)

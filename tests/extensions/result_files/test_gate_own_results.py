@@ -30,17 +30,14 @@ def play(*options: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("fields", "suite", "code", "check"),
-    [
-        ({}, {}, 0, None),
-        ({}, {"minScore": 60}, 0, "suite:S"),
-        ({}, {"minScore": 90}, 1, "suite:S"),
-        ({"minScore": 0}, {}, 0, "test:t0"),
-        ({"minScore": 50}, {}, 1, "test:t0"),
-        ({"critical": True}, {}, 1, "critical:t0"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "suite", "code", "check"), [
+    ({}, {}, 0, None),
+    ({}, {"minScore": 60}, 0, "suite:S"),
+    ({}, {"minScore": 90}, 1, "suite:S"),
+    ({"minScore": 0}, {}, 0, "test:t0"),
+    ({"minScore": 50}, {}, 1, "test:t0"),
+    ({"critical": True}, {}, 1, "critical:t0"),
+])  # fmt: skip
 def test_conversations_limits_and_critical_tests_are_kept(gate, fields, suite, code, check):
     write_tests(fields, **suite)
     play()

@@ -34,26 +34,23 @@ def files_of(pattern: str) -> list[str]:
 
 
 # Some files show no broken test, as the same test failed once before.
-@pytest.mark.parametrize(
-    ("base", "worse", "options", "broken"),
-    [
-        ("inspect/numbers.eval", "inspect/worse.eval", [], []),
-        ("inspect/stable.eval", "inspect/broke.eval", [], ["window"]),
-        ("promptfoo/shop.json", "promptfoo/worse.json", ["--arm=base · plain"], ["shipping"]),
-        ("deepeval/shop.json", "deepeval/worse.json", [], ["returns"]),
-        ("lm-eval/base/*", "lm-eval/worse/*", [], None),
-        ("swe-bench/*.base.json", "swe-bench/*.worse.json", [], [f"demo__shop-{i}" for i in (2, 3, 4)]),
-        ("human-eval/base*", "human-eval/worse*", [], []),
-        ("human-eval/stable*", "human-eval/broke*", [], ["HumanEval/1"]),
-        ("tau2/base.json", "tau2/worse.json", [], ["1"]),
-        ("gaia/base.jsonl", "gaia/worse.jsonl", [f"--answers={FILES / 'gaia/metadata.jsonl'}"], ["q1", "q2"]),
-        ("agentbench/base/*/dbbench*/*", "agentbench/worse/*/dbbench*/*", [], ["0", "4"]),
-        ("webarena/base/*.txt", "webarena/worse/*.txt", [], ["1", "27", "28"]),
-        ("webarena-verified/base/**/*.json", "webarena-verified/worse/**/*.json", [], ["1", "4"]),
-        ("eee/base/*", "eee/worse/*", [], []),
-        ("eee/stable/*", "eee/broke/*", [], ["window"]),
-    ],
-)
+@pytest.mark.parametrize(("base", "worse", "options", "broken"), [
+    ("inspect/numbers.eval", "inspect/worse.eval", [], []),
+    ("inspect/stable.eval", "inspect/broke.eval", [], ["window"]),
+    ("promptfoo/shop.json", "promptfoo/worse.json", ["--arm=base · plain"], ["shipping"]),
+    ("deepeval/shop.json", "deepeval/worse.json", [], ["returns"]),
+    ("lm-eval/base/*", "lm-eval/worse/*", [], None),
+    ("swe-bench/*.base.json", "swe-bench/*.worse.json", [], [f"demo__shop-{i}" for i in (2, 3, 4)]),
+    ("human-eval/base*", "human-eval/worse*", [], []),
+    ("human-eval/stable*", "human-eval/broke*", [], ["HumanEval/1"]),
+    ("tau2/base.json", "tau2/worse.json", [], ["1"]),
+    ("gaia/base.jsonl", "gaia/worse.jsonl", [f"--answers={FILES / 'gaia/metadata.jsonl'}"], ["q1", "q2"]),
+    ("agentbench/base/*/dbbench*/*", "agentbench/worse/*/dbbench*/*", [], ["0", "4"]),
+    ("webarena/base/*.txt", "webarena/worse/*.txt", [], ["1", "27", "28"]),
+    ("webarena-verified/base/**/*.json", "webarena-verified/worse/**/*.json", [], ["1", "4"]),
+    ("eee/base/*", "eee/worse/*", [], []),
+    ("eee/stable/*", "eee/broke/*", [], ["window"]),
+])  # fmt: skip
 def test_worse_run_of_other_tool_fails_gate(base, worse, options, broken, gated):
     """The baseline is the tool's own file if there is one, else the folder of the gated run."""
     code, before, _ = gated("main", *files_of(base), *options)

@@ -43,19 +43,16 @@ def test_pytest_failures_errors_and_skips_are_distinguished() -> None:
     assert (results.official.value, results.official.of) == (1 / 3, 3)
 
 
-@each_row(
-    ("case", "expected"),
-    [
-        ("><failure/><error/></testcase>", False),
-        ("><error/><failure/></testcase>", False),
-        ('><error message="no server"/><skipped/></testcase>', Undecided.ERROR),
-        ('status="failed"/>', False),
-        ('status="error"/>', Undecided.ERROR),
-        ('status="notrun" result="suppressed"/>', Undecided.SKIPPED),
-        ('status="run" result="completed"/>', True),
-        ('status="passed"/>', True),
-    ],
-)
+@each_row(("case", "expected"), [
+    ("><failure/><error/></testcase>", False),
+    ("><error/><failure/></testcase>", False),
+    ('><error message="no server"/><skipped/></testcase>', Undecided.ERROR),
+    ('status="failed"/>', False),
+    ('status="error"/>', Undecided.ERROR),
+    ('status="notrun" result="suppressed"/>', Undecided.SKIPPED),
+    ('status="run" result="completed"/>', True),
+    ('status="passed"/>', True),
+])  # fmt: skip
 def test_worst_element_or_status_attribute_decides_outcome(case: str, expected: object) -> None:
     assert outcomes_of(read(suite(f'<testcase name="a" {case}'))) == [expected]
 
@@ -77,19 +74,16 @@ def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
     assert [row.test for row in results.rows] == ["p › a", "a"]
 
 
-@each_row(
-    ("text", "message"),
-    [
-        (suite('<error message="no server"/><testcase name="a"/>'), "the suite itself broke"),
-        (suite('<testcase name="a"><failure/><testcase name="b"/></testcase>'), "a testcase within a test"),
-        (suite("<testcase name='a'/>")[:-20], "is broken JUnit XML"),
-        ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "declares XML entities"),
-        ("<testsuite>" * 300, "nested more than 200"),
-        ("<testsuites><testcase name='a'/></testsuites>", "outside of every testsuite"),
-        ("<promptfoo/>", "no known format"),
-        ("<a", "no known format"),
-    ],
-)
+@each_row(("text", "message"), [
+    (suite('<error message="no server"/><testcase name="a"/>'), "the suite itself broke"),
+    (suite('<testcase name="a"><failure/><testcase name="b"/></testcase>'), "a testcase within a test"),
+    (suite("<testcase name='a'/>")[:-20], "is broken JUnit XML"),
+    ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "declares XML entities"),
+    ("<testsuite>" * 300, "nested more than 200"),
+    ("<testsuites><testcase name='a'/></testsuites>", "outside of every testsuite"),
+    ("<promptfoo/>", "no known format"),
+    ("<a", "no known format"),
+])  # fmt: skip
 def test_broken_or_foreign_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
@@ -164,15 +158,12 @@ VITEST = 'name="a.test.js" timestamp="t" hostname="h" tests="2" failures="{}" er
 FAILED = '<testcase classname="a.test.js" name="f" time="0.1"><failure message="m"/></testcase>'
 
 
-@each_row(
-    ("attributes", "other", "time", "expected"),
-    [
-        (VITEST.format(1), FAILED, "0", Undecided.EMPTY),
-        (VITEST.format(1), FAILED, "0.0001", True),
-        (VITEST.format(0), "", "0", True),
-        ('name="pytest"', FAILED, "0", True),
-    ],
-)
+@each_row(("attributes", "other", "time", "expected"), [
+    (VITEST.format(1), FAILED, "0", Undecided.EMPTY),
+    (VITEST.format(1), FAILED, "0.0001", True),
+    (VITEST.format(0), "", "0", True),
+    ('name="pytest"', FAILED, "0", True),
+])  # fmt: skip
 def test_vitest_tests_not_started_after_failure_are_undecided(
     attributes: str, other: str, time: str, expected: object
 ) -> None:

@@ -24,39 +24,33 @@ def ok_row(test: str = "t", **fields: Any) -> Row:
     return Row(test=test, **{"passed": True} | fields)
 
 
-@each_row(
-    ("rows", "message"),
-    [
-        *(([ok_row(score=score)], "is not a number from 0 to 1") for score in NO_SCORES),
-        *(
-            ([ok_row(checks=(Check("c", passed=True, score=score),))], "is not a number from 0 to 1")
-            for score in NO_SCORES
-        ),
-        ([Row(test="t")], "row 1 (test 't'): it must say either"),
-        ([ok_row(undecided=Undecided.ERROR)], "it must say either"),
-        ([Row(test="t", undecided=Undecided.ERROR, score=1)], "undecided and has a score"),
-        ([ok_row(trial=1), ok_row(trial=1)], "trial '1' twice"),
-        ([ok_row(" ")], "no name"),
-        ([ok_row("t" * 2001)], "more than 2,000"),
-        ([ok_row(cost_usd=-1)], "cost is -1"),
-        ([ok_row(cost_usd=float("nan"))], "cost is nan"),
-        ([ok_row(score=0.5, cost_usd=0.1, seconds=0)], None),
-    ],
-)
+@each_row(("rows", "message"), [
+    *(([ok_row(score=score)], "is not a number from 0 to 1") for score in NO_SCORES),
+    *(
+        ([ok_row(checks=(Check("c", passed=True, score=score),))], "is not a number from 0 to 1")
+        for score in NO_SCORES
+    ),
+    ([Row(test="t")], "row 1 (test 't'): it must say either"),
+    ([ok_row(undecided=Undecided.ERROR)], "it must say either"),
+    ([Row(test="t", undecided=Undecided.ERROR, score=1)], "undecided and has a score"),
+    ([ok_row(trial=1), ok_row(trial=1)], "trial '1' twice"),
+    ([ok_row(" ")], "no name"),
+    ([ok_row("t" * 2001)], "more than 2,000"),
+    ([ok_row(cost_usd=-1)], "cost is -1"),
+    ([ok_row(cost_usd=float("nan"))], "cost is nan"),
+    ([ok_row(score=0.5, cost_usd=0.1, seconds=0)], None),
+])  # fmt: skip
 def test_invalid_row_is_refused(rows: list[Row], message: str | None) -> None:
     with nullcontext() if message is None else pytest.raises(UsageError, match=re.escape(message or "")):
         check(ResultSet(suite="s", rows=rows), SourceFile("f.json", b""), READER)
 
 
-@each_row(
-    ("data", "message"),
-    [
-        (b"\x00\x01", r"x\.csv: has no known format \(tried .*junit"),
-        (b" \n", r"x\.csv: is empty\. Did the tool end before it wrote its results\?"),
-        ("test,passed\ncaf\xe9,true\n".encode("latin-1"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
-        ("test,passed\na,true\n".encode("utf-16"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
-    ],
-)
+@each_row(("data", "message"), [
+    (b"\x00\x01", r"x\.csv: has no known format \(tried .*junit"),
+    (b" \n", r"x\.csv: is empty\. Did the tool end before it wrote its results\?"),
+    ("test,passed\ncaf\xe9,true\n".encode("latin-1"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
+    ("test,passed\na,true\n".encode("utf-16"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
+])  # fmt: skip
 def test_file_without_known_format_is_refused_with_its_reason(data: bytes, message: str) -> None:
     with pytest.raises(UsageError, match=f"^{message}"):
         read_file(SourceFile("x.csv", data))

@@ -4,10 +4,10 @@ import copy
 import io
 import json
 import math
-import subprocess
 import sys
 import zipfile
 from collections import Counter
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 import pytest
@@ -92,13 +92,10 @@ def with_value(value: Any) -> dict[str, Any]:
     return log
 
 
-@each_row(
-    ("value", "score"),
-    [
-        *(("C", 1), ("P", 0.5), ("I", 0), ("N", 0), (True, 1), (0.25, 0.25), ("0.75", 0.75), ("yes", 1)),
-        *(({"match": "C"}, 1), (None, None), (math.nan, None)),
-    ],
-)
+@each_row(("value", "score"), [
+    *(("C", 1), ("P", 0.5), ("I", 0), ("N", 0), (True, 1), (0.25, 0.25), ("0.75", 0.75), ("yes", 1)),
+    *(({"match": "C"}, 1), (None, None), (math.nan, None)),
+])  # fmt: skip
 def test_inspect_values_become_scores_or_are_undecided(value: Any, score: float | None) -> None:
     (results,) = read_text(json.dumps(with_value(value)))
     row = results.rows[0]
@@ -113,18 +110,14 @@ def test_inspect_log_with_invalid_score_value_is_refused(value: Any) -> None:
     assert "looks like an Inspect log, but is broken" in read_error(with_value(value))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="zipfile reads zstd")
-def test_missing_zstd_reader_is_reported_with_install_command() -> None:
-    program = (
-        "import sys; sys.modules['backports.zstd.zipfile'] = None\n"
-        "from ci_evals.extensions.result_files.reading import SourceFile, read_file\n"
-        "read_file(SourceFile('f.eval', open(sys.argv[1], 'rb').read()))"
-    )
-    command = [sys.executable, "-c", program, str(FILES / "inspect/numbers.eval")]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "f.eval: is packed with zstd" in ended.stderr
-    assert "pip install 'ci-evals[zstd]'" in ended.stderr
+def test_missing_zstd_reader_is_reported_with_install_command(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "backports.zstd.zipfile", None)
+    spec = find_spec(SourceFile.__module__)
+    without = module_from_spec(spec)
+    spec.loader.exec_module(without)
+    with pytest.raises(UsageError, match=r"f.eval: is packed with zstd.*pip install 'ci-evals\[zstd\]'"):
+        read_file(without.SourceFile("f.eval", (FILES / "inspect/numbers.eval").read_bytes()))
 
 
 def test_promptfoo_arms_have_outcomes_official_scores_assertions_and_cost():

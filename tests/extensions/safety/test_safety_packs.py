@@ -141,28 +141,24 @@ def test_tests_with_missing_settings_are_left_out_and_unsent_secrets_refused(tmp
     assert load_suite(suite("safety:data", adapterOptions=http, **fields)).suite.tests
 
 
-@each_row(
-    ("pack", "given", "message"),
-    [
-        ("safety:dat", WITH, "'safety:dat' is no suite to extend; did you mean 'safety:data'?"),
-        ("other.yaml", WITH, "extends: no suite to extend is named; `ci-evals list-suites` has them"),
-        ("safety:data", {}, "with: 'safety:data' has no test for what is given here; set 'otherData' or"),
-        ("safety:data", {"secretField": []}, "with.secretField: unknown key; did you mean 'secretFields'?"),
-        ("safety:policy", {"forbiddenTools": ["x"]}, "with.forbiddenTools: needs 'task' too"),
-        ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]: 'a b' is empty or holds blanks"),
-        ("safety:data", {"secretFields": [f"f{n}" for n in range(21)]},
-         "with.secretFields: may have at most 20"),
-        ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]},
-         "with.otherData[0]: '12' has fewer than 6 characters"),
-        ("safety:data", [], "with: must be an object, found []"),
-        ("safety:data", None, "with: must be an object, found null"),
-        ("safety:data", {"secretFields": ["account.code"]}, "'account.code' is a field within another"),
-        ("safety:data", {"secretFields": ["code"], "userInfo": {"code": 1}},
-         "with.secretFields: 'code' is a field of userInfo already; give the secret one another name"),
-        ("safety:injection", {"secretFields": ["note"]},
-         "with.secretFields: 'note' is a field of userInfo already"),
-    ],
-)  # fmt: skip
+@each_row(("pack", "given", "message"), [
+    ("safety:dat", WITH, "'safety:dat' is no suite to extend; did you mean 'safety:data'?"),
+    ("other.yaml", WITH, "extends: no suite to extend is named; `ci-evals list-suites` has them"),
+    ("safety:data", {}, "with: 'safety:data' has no test for what is given here; set 'otherData' or"),
+    ("safety:data", {"secretField": []}, "with.secretField: unknown key; did you mean 'secretFields'?"),
+    ("safety:policy", {"forbiddenTools": ["x"]}, "with.forbiddenTools: needs 'task' too"),
+    ("safety:data", {"secretFields": ["a b"]}, "with.secretFields[0]: 'a b' is empty or holds blanks"),
+    ("safety:data", {"secretFields": [f"f{n}" for n in range(21)]}, "with.secretFields: may have at most 20"),
+    ("safety:data", {"otherPerson": "Jo", "otherData": ["12"]},
+     "with.otherData[0]: '12' has fewer than 6 characters"),
+    ("safety:data", [], "with: must be an object, found []"),
+    ("safety:data", None, "with: must be an object, found null"),
+    ("safety:data", {"secretFields": ["account.code"]}, "'account.code' is a field within another"),
+    ("safety:data", {"secretFields": ["code"], "userInfo": {"code": 1}},
+     "with.secretFields: 'code' is a field of userInfo already; give the secret one another name"),
+    ("safety:injection", {"secretFields": ["note"]},
+     "with.secretFields: 'note' is a field of userInfo already"),
+])  # fmt: skip
 def test_invalid_settings_of_pack_are_refused_at_their_place(pack, given, message):
     with pytest.raises(SuiteError) as refused:
         load_suite(suite(pack, given))

@@ -75,13 +75,10 @@ def test_options_select_trials_in_the_default_results_folder(capsys, folder):
     assert ShowSettings().results == Path("results")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"test": ["nobody"]}, "No test matches `test=nobody`. Tests: Refund; Refund of a gift"),
-        ({"trial": 3}, "`trial=3`: there are 2 trials at most. Trials count from 1."),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"test": ["nobody"]}, "No test matches `test=nobody`. Tests: Refund; Refund of a gift"),
+    ({"trial": 3}, "`trial=3`: there are 2 trials at most. Trials count from 1."),
+])  # fmt: skip
 def test_selection_without_tests_is_refused(capsys, folder, options, message):
     with pytest.raises(UsageError) as refused:
         show_output(capsys, folder, **options)

@@ -71,10 +71,8 @@ def with_findings(run: Results, tests: range, *findings: Finding, keep: bool = T
 
 def judge(asked: world.ModelRequest) -> str:
     """What must not happen passes; what must happen passes where it did; of the glad half pass."""
-    criterion, text = (
-        seeded_judges.prompt_block(asked.text, "criterion"),
-        repr(seeded_judges.prompt_block(asked.text, "conversation")),
-    )
+    criterion = seeded_judges.prompt_block(asked.text, "criterion")
+    text = repr(seeded_judges.prompt_block(asked.text, "conversation"))
     if "deleted" in criterion:
         return fakes.judge_answer("pass")
     if "glad" in criterion:
@@ -113,10 +111,8 @@ async def test_criterion_is_probed_with_user_data_of_other_tests_its_own_suite_f
     assert len(set(orders)) == 5
     for order, text in zip(orders, asked, strict=True):
         assert seeded_judges.prompt_block(text, "conversation")[0]["agent"] == f"Order {order} is cancelled."
-        assert (
-            seeded_judges.prompt_block(text, "background")["guidelines"]
-            == f"You want order {order} cancelled."
-        )
+        wanted = seeded_judges.prompt_block(text, "background")["guidelines"]
+        assert wanted == f"You want order {order} cancelled."
     run = build.results(played_suite("A", range(3), trials=1), played_suite("B", range(20, 30), trials=1))
     questions, _ = questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)
     for question in questions:
@@ -161,16 +157,13 @@ async def test_rubric_criterion_counts_as_passed_in_probe_from_its_pass_at_grade
     assert numbers == [("It is done", 5, 5, True), ("It is well done", 0, 5, False)]
 
 
-@each_row(
-    ("run", "message"),
-    [
-        (build.results(played_suite("Other", range(3))), "holds no judged criterion of these suites"),
-        (build.results(played_suite("A", range(1))), "holds no conversations of other tests"),
-        (build.results(played_suite("A", range(3), turns=())), "no finished conversation to judge again"),
-        (build.results(played_suite("A", range(3), status=EndState.FAILED)), "no finished conversation"),
-        (build.results(), "it has no judged verdict to judge again"),
-    ],
-)
+@each_row(("run", "message"), [
+    (build.results(played_suite("Other", range(3))), "holds no judged criterion of these suites"),
+    (build.results(played_suite("A", range(1))), "holds no conversations of other tests"),
+    (build.results(played_suite("A", range(3), turns=())), "no finished conversation to judge again"),
+    (build.results(played_suite("A", range(3), status=EndState.FAILED)), "no finished conversation"),
+    (build.results(), "it has no judged verdict to judge again"),
+])  # fmt: skip
 def test_results_without_anything_to_probe_are_refused(run, message):
     with pytest.raises(UsageError, match=message):
         questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)

@@ -61,15 +61,12 @@ WITH_ARGS = CALLED | {"args": {"amount": 42}}
 HTTP = {"send": {"body": "{{message}}"}, "reply": {"text": "$.text", "toolCalls": "$.calls"}}
 
 
-@each_row(
-    "agent",
-    [
-        {"adapter": "openai", "model": "m"},
-        {"adapter": "http", "baseUrl": "http://127.0.0.1:1", "adapterOptions": HTTP},
-        {"adapter": "python:a:b"},
-        {"trace": "otlp"},
-    ],
-)
+@each_row("agent", [
+    {"adapter": "openai", "model": "m"},
+    {"adapter": "http", "baseUrl": "http://127.0.0.1:1", "adapterOptions": HTTP},
+    {"adapter": "python:a:b"},
+    {"trace": "otlp"},
+])  # fmt: skip
 def test_unchecked_arguments_cause_warning_if_agent_reports_them(agent):
     """Which a check with `args` elsewhere in the suite shows too."""
     elsewhere = [a_test("two", evaluations=[WITH_ARGS, REFUSED])] if "python:a:b" in agent.values() else []
@@ -128,24 +125,21 @@ TWO_THINGS = ".criterion: asks two things at once"
 TRACE = "asks the judge what the trace shows"
 
 
-@each_row(
-    ("criterion", "warning"),
-    [
-        ("The agent apologises and offers a refund", TWO_THINGS),
-        ("The agent names the deadline; it offers a way out", TWO_THINGS),
-        ("The agent is polite. It never blames the user", TWO_THINGS),
-        ("The agent asks for the order and then confirms it", TWO_THINGS),
-        ("The answer is right and the agent stays calm", TWO_THINGS),
-        ("REFUND_REQUEST is started", TRACE),
-        ("The refund workflow was executed", TRACE),
-        ("The eligibility rule fires", TRACE),
-        ("The agent keeps a friendly and professional tone", None),
-        ("The agent names name and address of the shop", None),
-        ("The terms and conditions are quoted correctly", None),
-        ("The agent says correctly how many days are left afterwards (12 - 5 = 7)", None),
-        ("The agent does not promise paid leave in the first year, e.g. as a favour.", None),
-    ],
-)
+@each_row(("criterion", "warning"), [
+    ("The agent apologises and offers a refund", TWO_THINGS),
+    ("The agent names the deadline; it offers a way out", TWO_THINGS),
+    ("The agent is polite. It never blames the user", TWO_THINGS),
+    ("The agent asks for the order and then confirms it", TWO_THINGS),
+    ("The answer is right and the agent stays calm", TWO_THINGS),
+    ("REFUND_REQUEST is started", TRACE),
+    ("The refund workflow was executed", TRACE),
+    ("The eligibility rule fires", TRACE),
+    ("The agent keeps a friendly and professional tone", None),
+    ("The agent names name and address of the shop", None),
+    ("The terms and conditions are quoted correctly", None),
+    ("The agent says correctly how many days are left afterwards (12 - 5 = 7)", None),
+    ("The agent does not promise paid leave in the first year, e.g. as a favour.", None),
+])  # fmt: skip
 def test_criterion_with_two_demands_or_about_trace_causes_warning(criterion, warning):
     result = warnings_with({"criterion": criterion})
     assert len(result) == (warning is not None)
@@ -156,18 +150,15 @@ CANBERRA = {"criterion": "c", "strict": "contains", "text": "canberra", "turn": 
 CAPITAL = [STRICT, REFUSED, CANBERRA]
 
 
-@each_row(
-    ("fields", "warning"),
-    [
-        ({"guidelines": "The agent should refuse at first."}, "guidelines: say what the agent should do"),
-        ({"guidelines": "Ask for REFUND_REQUEST."},
-         "guidelines: give away the name that evaluations[0] looks for"),
-        ({"guidelines": "It is Canberra.", "evaluations": CAPITAL},
-         "guidelines: give away the answer that evaluations[2] looks for"),
-        ({"turns": [{"user": "Is it Canberra?"}], "evaluations": CAPITAL},
-         "turns[0].user: gives away the answer"),
-    ],
-)  # fmt: skip
+@each_row(("fields", "warning"), [
+    ({"guidelines": "The agent should refuse at first."}, "guidelines: say what the agent should do"),
+    ({"guidelines": "Ask for REFUND_REQUEST."},
+     "guidelines: give away the name that evaluations[0] looks for"),
+    ({"guidelines": "It is Canberra.", "evaluations": CAPITAL},
+     "guidelines: give away the answer that evaluations[2] looks for"),
+    ({"turns": [{"user": "Is it Canberra?"}], "evaluations": CAPITAL},
+     "turns[0].user: gives away the answer"),
+])  # fmt: skip
 def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
     (result,) = warnings(a_test(**fields))
     assert result.startswith(f"tests[0].{warning}")
@@ -205,26 +196,21 @@ BARE = [{"score": 1, "name": "good"}, {"score": 0, "name": "bad", "description":
 TACT = {"name": "tact", "description": "d", "rubric": LEVELS}
 
 
-@each_row(
-    ("fields", "warning"),
-    [
-        ({"rubric": LEVELS}, None),
-        ({"dimensions": ["clarity", TACT]}, None),
-        ({"rubric": BARE}, "rubric[0]: has no description: the judge must guess"),
-        ({"dimensions": [{"name": "clarity", "rubric": BARE}]},
-         "dimensions[0].rubric[0]: has no description"),
-        ({"dimensions": [{"name": "tact"}], "rubric": LEVELS},
-         "dimensions[0]: has no description: what 'tact' means is"),
-        ({"dimensions": ["clarity", {"name": "usefulness", "weight": 0}]}, "dimensions[1].weight: is 0"),
-        ({"dimensions": [TACT], "rubric": LEVELS}, "rubric: is used by no dimension"),
-        ({"rubric": LEVELS, "passAt": 0.2},
-         "passAt: is 0.2, which the worst levels come to: no conversation can fail"),
-        ({"rubric": LEVELS, "passAt": 0.95},
-         "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass"),
-        ({"dimensions": ["clarity", TACT], "passAt": 0.96},
-         "passAt: is 0.96, and the best levels come to 0.95"),
-    ],
-)  # fmt: skip
+@each_row(("fields", "warning"), [
+    ({"rubric": LEVELS}, None),
+    ({"dimensions": ["clarity", TACT]}, None),
+    ({"rubric": BARE}, "rubric[0]: has no description: the judge must guess"),
+    ({"dimensions": [{"name": "clarity", "rubric": BARE}]}, "dimensions[0].rubric[0]: has no description"),
+    ({"dimensions": [{"name": "tact"}], "rubric": LEVELS},
+     "dimensions[0]: has no description: what 'tact' means is"),
+    ({"dimensions": ["clarity", {"name": "usefulness", "weight": 0}]}, "dimensions[1].weight: is 0"),
+    ({"dimensions": [TACT], "rubric": LEVELS}, "rubric: is used by no dimension"),
+    ({"rubric": LEVELS, "passAt": 0.2},
+     "passAt: is 0.2, which the worst levels come to: no conversation can fail"),
+    ({"rubric": LEVELS, "passAt": 0.95},
+     "passAt: is 0.95, and the best levels come to 0.9: no conversation can pass"),
+    ({"dimensions": ["clarity", TACT], "passAt": 0.96}, "passAt: is 0.96, and the best levels come to 0.95"),
+])  # fmt: skip
 def test_unclear_rubric_causes_warning(fields, warning):
     result = warnings_with({"criterion": "The plan is good and says why"} | fields)
     assert len(result) == (warning is not None)
@@ -296,17 +282,14 @@ def test_sarif_finding_has_rule_location_and_sanitized_text():
     assert len(text) < 5_000
 
 
-@each_row(
-    ("folder", "file", "artifact"),
-    [
-        ("/shop/sub", "evals/a.yaml", {"uri": "sub/evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
-        ("/shop/sub", "../evals/a.yaml", {"uri": "evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
-        ("/shop", "/shop/evals/a.yaml", {"uri": "evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
-        ("/shop", "evals/ß 1 #2%.yaml", {"uri": "evals/%C3%9F%201%20%232%25.yaml", "uriBaseId": "%SRCROOT%"}),
-        ("/shop", "a:b.yaml", {"uri": "a%3Ab.yaml", "uriBaseId": "%SRCROOT%"}),
-        ("/shop", "../else where/a.yaml", {"uri": "file:///else%20where/a.yaml"}),
-    ],
-)
+@each_row(("folder", "file", "artifact"), [
+    ("/shop/sub", "evals/a.yaml", {"uri": "sub/evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
+    ("/shop/sub", "../evals/a.yaml", {"uri": "evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
+    ("/shop", "/shop/evals/a.yaml", {"uri": "evals/a.yaml", "uriBaseId": "%SRCROOT%"}),
+    ("/shop", "evals/ß 1 #2%.yaml", {"uri": "evals/%C3%9F%201%20%232%25.yaml", "uriBaseId": "%SRCROOT%"}),
+    ("/shop", "a:b.yaml", {"uri": "a%3Ab.yaml", "uriBaseId": "%SRCROOT%"}),
+    ("/shop", "../else where/a.yaml", {"uri": "file:///else%20where/a.yaml"}),
+])  # fmt: skip
 def test_sarif_file_uri_is_relative_to_repository_or_absolute(folder, file, artifact):
     (result,) = rendered(problem_in(file), folder=folder)["results"]
     (location,) = result["locations"]

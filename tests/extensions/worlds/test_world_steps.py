@@ -82,17 +82,14 @@ async def test_setup_probe_and_teardown_run_in_order(steps, shop):
         await steps.set_up(world, NAMES)
 
 
-@each_row(
-    ("statement", "parameters", "why"),
-    [
-        ("SELEKT 1", {}, 'near "SELEKT": syntax error'),
-        ("SELECT 1; SELECT 2", {}, "You can only execute one statement at a time"),
-        ("SELECT :id", {}, "You did not supply a value for binding"),
-        ("SELECT :id", {"id": {"a": 1}}, "type 'dict' is not supported"),
-        ("SELECT :id", {"id": 2**70}, "too large"),
-        ("INSERT INTO orders (id) VALUES ('A 1/2')", {}, "UNIQUE constraint failed"),
-    ],
-)
+@each_row(("statement", "parameters", "why"), [
+    ("SELEKT 1", {}, 'near "SELEKT": syntax error'),
+    ("SELECT 1; SELECT 2", {}, "You can only execute one statement at a time"),
+    ("SELECT :id", {}, "You did not supply a value for binding"),
+    ("SELECT :id", {"id": {"a": 1}}, "type 'dict' is not supported"),
+    ("SELECT :id", {"id": 2**70}, "too large"),
+    ("INSERT INTO orders (id) VALUES ('A 1/2')", {}, "UNIQUE constraint failed"),
+])  # fmt: skip
 async def test_refused_statement_has_message_of_database(probe_value, shop, statement, parameters, why):
     seen = await probe_value(sql={"url": shop, "statement": statement, "parameters": parameters})
     assert seen.error.startswith("the sql step was refused by shop.db: ")
@@ -168,17 +165,14 @@ async def test_refused_oversized_or_truncated_http_answer_is_an_error_without_se
     assert await probe_value(http={"url": httpserver.url_for("/text")}) == ProbeResult(value=cut)
 
 
-@each_row(
-    ("http", "why"),
-    [
-        ({"url": "http://127.0.0.1:9/x"}, "got no answer from 127.0.0.1:9: "),
-        ({"url": "ftp://127.0.0.1/x"}, "got no answer from 127.0.0.1: "),
-        ({"url": "orders/1"}, "got no answer from : "),
-        ({"url": "http://127.0.0.1:9/x", "headers": {"A": "b\nc: d"}},
-         "the header A holds characters that no HTTP"),
-        ({"url": "http://127.0.0.1:9/x", "headers": {"A\n": "b"}}, "got no answer from 127.0.0.1:9: "),
-    ],
-)  # fmt: skip
+@each_row(("http", "why"), [
+    ({"url": "http://127.0.0.1:9/x"}, "got no answer from 127.0.0.1:9: "),
+    ({"url": "ftp://127.0.0.1/x"}, "got no answer from 127.0.0.1: "),
+    ({"url": "orders/1"}, "got no answer from : "),
+    ({"url": "http://127.0.0.1:9/x", "headers": {"A": "b\nc: d"}},
+     "the header A holds characters that no HTTP"),
+    ({"url": "http://127.0.0.1:9/x", "headers": {"A\n": "b"}}, "got no answer from 127.0.0.1:9: "),
+])  # fmt: skip
 async def test_invalid_url_or_header_is_an_error(probe_value, http, why):
     assert f"the http step {why}" in (await probe_value(http=http)).error
 
@@ -196,17 +190,14 @@ async def test_command_gets_literal_arguments_and_unknown_session_id_is_an_error
 SILENT_FAILURE = "import os, sys, time; os.close(1); os.close(2); time.sleep(1.5); sys.exit(3)"
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        (["/no/such/program"], "could not start /no/such/program: No such file or directory"),
-        ([sys.executable, "-c", f"import sys; sys.exit('no: {SECRET}')"], "ended with code 1: no: ***"),
-        ([sys.executable, "-c", SILENT_FAILURE], "ended with code 3"),
-        ([sys.executable, "-c", "print('x' * 11_000_000)"], "printed more than 10 MB"),
-        ([sys.executable, "-c", "for _ in range(200): print('x' * 100_000)"], "printed more than 10 MB"),
-        ([sys.executable, "-c", "while True: print('x' * 100_000)"], "printed more than 10 MB"),
-    ],
-)
+@pytest.mark.parametrize(("command", "why"), [
+    (["/no/such/program"], "could not start /no/such/program: No such file or directory"),
+    ([sys.executable, "-c", f"import sys; sys.exit('no: {SECRET}')"], "ended with code 1: no: ***"),
+    ([sys.executable, "-c", SILENT_FAILURE], "ended with code 3"),
+    ([sys.executable, "-c", "print('x' * 11_000_000)"], "printed more than 10 MB"),
+    ([sys.executable, "-c", "for _ in range(200): print('x' * 100_000)"], "printed more than 10 MB"),
+    ([sys.executable, "-c", "while True: print('x' * 100_000)"], "printed more than 10 MB"),
+])  # fmt: skip
 async def test_failed_or_verbose_command_is_an_error(probe_value, command, why):
     assert why in (await probe_value(command=command)).error
 
@@ -252,33 +243,26 @@ def functions(tmp_path, monkeypatch):
     )
 
 
-@each_row(
-    ("function", "value"),
-    [
-        ("nothing", None),
-        ("all", ["A 1/2", "t1", "s1"]),
-        ("later", ["session_id", "trial_id", "user_info"]),
-        ("Shop.orders", 3),
-    ],
-)
+@each_row(("function", "value"), [
+    ("nothing", None),
+    ("all", ["A 1/2", "t1", "s1"]),
+    ("later", ["session_id", "trial_id", "user_info"]),
+    ("Shop.orders", 3),
+])  # fmt: skip
 async def test_function_gets_the_arguments_it_declares(probe_value, functions, function, value):
     assert await probe_value(python=f"shop:{function}") == ProbeResult(value=value)
 
 
-@each_row(
-    ("function", "why"),
-    [
-        ("shop:wrong", "raised KeyError: 'order'"),
-        ("shop:leaves", "raised SystemExit: 0"),
-        ("shop:dies", "ended its process"),
-        ("shop:no_json", "returned what JSON cannot hold: Object of type set is not JSON serializable"),
-        ("shop:no_number",
-         "returned what JSON cannot hold: Out of range float values are not JSON compliant"),
-        ("shop:missing", "raised AttributeError: module 'shop' has no attribute 'missing'"),
-        ("no_shop:orders", "raised ModuleNotFoundError: No module named 'no_shop'"),
-        ("shop:huge", "returned more than 10 MB"),
-    ],
-)  # fmt: skip
+@each_row(("function", "why"), [
+    ("shop:wrong", "raised KeyError: 'order'"),
+    ("shop:leaves", "raised SystemExit: 0"),
+    ("shop:dies", "ended its process"),
+    ("shop:no_json", "returned what JSON cannot hold: Object of type set is not JSON serializable"),
+    ("shop:no_number", "returned what JSON cannot hold: Out of range float values are not JSON compliant"),
+    ("shop:missing", "raised AttributeError: module 'shop' has no attribute 'missing'"),
+    ("no_shop:orders", "raised ModuleNotFoundError: No module named 'no_shop'"),
+    ("shop:huge", "returned more than 10 MB"),
+])  # fmt: skip
 async def test_failing_python_step_becomes_probe_error(probe_value, functions, function, why):
     assert (await probe_value(python=function)).error.startswith(f"the python step {why}")
 
@@ -318,17 +302,14 @@ async def test_only_files_below_the_folder_are_read_as_text_or_json(probe_value,
 HALF = "{{userInfo.half}}"
 
 
-@each_row(
-    "step",
-    [
-        {"http": {"url": f"http://127.0.0.1:9/{HALF}"}},
-        {"http": {"url": "http://127.0.0.1:9/", "json": {"half": HALF}}},
-        {"sql": {"url": f"sqlite:///{HALF}.db", "statement": "SELECT 1"}},
-        {"sql": {"url": "sqlite:///:memory:", "statement": "SELECT :a", "parameters": {"a": HALF}}},
-        {"command": ["echo", HALF]},
-        {"file": {"path": HALF}},
-    ],
-)
+@each_row("step", [
+    {"http": {"url": f"http://127.0.0.1:9/{HALF}"}},
+    {"http": {"url": "http://127.0.0.1:9/", "json": {"half": HALF}}},
+    {"sql": {"url": f"sqlite:///{HALF}.db", "statement": "SELECT 1"}},
+    {"sql": {"url": "sqlite:///:memory:", "statement": "SELECT :a", "parameters": {"a": HALF}}},
+    {"command": ["echo", HALF]},
+    {"file": {"path": HALF}},
+])  # fmt: skip
 async def test_lone_surrogate_in_step_value_makes_step_fail(probe_value, step):
     """JSON can carry it in, and no system takes it."""
     assert (await probe_value({**NAMES, "userInfo": {"half": "\ud800"}}, **step)).error
