@@ -117,13 +117,21 @@ def run(root, *args, cwd, program=ELSEWHERE, **env):
     )
 
 
-def test_bundled_extensions_are_found_as_by_importlib_metadata():
+def test_bundled_extensions_are_found_and_entry_points_read_as_by_importlib(tmp_path):
     lines = metadata.entry_points(group=GROUP)
     assert sorted(installed().names()) == sorted(line.name for line in lines)
     folder = Path(ci_evals.__file__).parent / "extensions"
     assert {*installed().names()} == {path.parent.name for path in folder.glob("*/__init__.py")}
     points = {(line.name, line.module) for line in entry_points(GROUP, installation_folders())}
     assert points == {(line.name, line.value) for line in lines}
+    write_lines(tmp_path, "# none\n; none\n\n a.b=c.d \nno line\n[other]\nx = y", "Some_Thing-2.0.dist-info")
+    (tmp_path / "broken-1.dist-info").mkdir()
+    (tmp_path / "broken-1.dist-info/entry_points.txt").write_bytes(f"[{GROUP}]\nz = z\xff".encode("latin-1"))
+    (tmp_path / "empty-1.dist-info").mkdir()
+    later = tmp_path / "later"
+    write_lines(later, "q = q", "some.thing-1.0.dist-info")
+    result = list(entry_points(GROUP, [str(tmp_path), str(tmp_path / "none"), str(later)]))
+    assert set(result) == {EntryPoint("a.b", "c.d", "some-thing"), EntryPoint("z", "z\ufffd", "broken")}
 
 
 def test_extension_command_is_listed_and_exits_3_if_process_is_ended_early(site, tmp_path):
@@ -243,7 +251,7 @@ BROKEN = {
 }
 
 
-def test_failing_extensions_are_named_once_with_the_reason_and_the_rest_works(site, tmp_path):
+def test_failing_extensions_are_named_once_without_secrets_and_the_rest_works(site, tmp_path):
     write_extension(site)
     write_lines(site, "\n".join(f"{name} = {name}" for name in BROKEN))
     for name, (text, _) in BROKEN.items():
@@ -256,9 +264,6 @@ def test_failing_extensions_are_named_once_with_the_reason_and_the_rest_works(si
         start = f"warning: the extension '{name}' of acme was not loaded: "
         (line,) = (line for line in ran.stderr.splitlines() if line.startswith(start))
         assert reason in line
-
-
-def test_failure_of_an_extension_is_shown_without_secrets(site, tmp_path):
     write_lines(site, "broken = broken")
     install(site, __init__="import os; raise ValueError(os.environ['OPENAI_API_KEY'])")
     ran = run(site, "schema", cwd=tmp_path, OPENAI_API_KEY="sk-0123456789abcdef", GITHUB_ACTIONS="true")
@@ -310,7 +315,7 @@ def test_steps_get_no_secret_like_variables_if_an_extension_is_broken(site, tmp_
     assert seen["SHOP_URL"] == "https://shop.example.com"
 
 
-def test_duplicate_extension_is_not_loaded_and_bundled_one_has_priority(tmp_path, monkeypatch):
+def test_duplicate_is_not_loaded_and_failed_import_causes_runtime_warning(tmp_path, monkeypatch):
     write_extension(tmp_path, "first_of_name", "greet")
     write_extension(tmp_path, "second_of_name", "wave")
     monkeypatch.syspath_prepend(tmp_path)
@@ -324,6 +329,10 @@ def test_duplicate_extension_is_not_loaded_and_bundled_one_has_priority(tmp_path
     extensions = Extensions([EntryPoint("noise", "theirs", "acme"), own])
     extensions.warn = lambda _: None
     assert [module.__name__ for module in extensions.parts("result")] == ["ci_evals.extensions.noise.result"]
+    extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
+    with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
+        assert list(extensions.parts("result")) == []
+    assert (extensions.names(), list(extensions.parts("report"))) == ((), [])
 
 
 AFTER_RUN = "OPTIONS = ()\n\n\ndef is_asked(settings):\n    return True\n\n\ndef check(*_):\n    pass\n\n\n"
@@ -353,36 +362,15 @@ def test_invalid_option_or_agent_kind_of_an_extension_is_named(site, tmp_path):
     assert (ran.returncode, "kinds.agent_kinds has a kind that is no `AgentKind`" in ran.stderr) == (0, True)
 
 
-def test_adapter_name_that_two_packages_provide_is_refused(site, tmp_path):
+def test_missing_or_doubly_provided_adapter_is_refused(target, tmp_path, site):
+    (tmp_path / "s.json").write_text(json.dumps(SUITE | {"adapter": "rasa"}))
+    for command in ("validate", "run"):
+        ran = run(target, command, "s.json", cwd=tmp_path)
+        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+        assert "s.json:1:26: adapter: 'rasa' is not an adapter; available: aui, " in ran.stderr
     write_lines(site, "double = double")
     kinds = "from ci_evals.agent_registry import AgentKind\nKINDS = {'aui': AgentKind(about='another')}\n"
     install(site, "double", agent_kinds=kinds)
     ran = run(site, "validate", "demo:hr", cwd=tmp_path)
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
     assert "the adapter 'aui' is in ci_evals.agents and in double: uninstall one of them" in ran.stderr
-
-
-def test_adapter_of_a_missing_extension_is_unknown(target, tmp_path):
-    (tmp_path / "s.json").write_text(json.dumps(SUITE | {"adapter": "rasa"}))
-    for command in ("validate", "run"):
-        ran = run(target, command, "s.json", cwd=tmp_path)
-        assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-        assert "s.json:1:26: adapter: 'rasa' is not an adapter; available: aui, " in ran.stderr
-
-
-def test_extension_that_fails_to_import_causes_runtime_warning():
-    extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
-    with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
-        assert list(extensions.parts("result")) == []
-    assert (extensions.names(), list(extensions.parts("report"))) == ((), [])
-
-
-def test_entry_points_files_are_read_with_comments_and_invalid_bytes(tmp_path):
-    write_lines(tmp_path, "# none\n; none\n\n a.b=c.d \nno line\n[other]\nx = y", "Some_Thing-2.0.dist-info")
-    (tmp_path / "broken-1.dist-info").mkdir()
-    (tmp_path / "broken-1.dist-info/entry_points.txt").write_bytes(f"[{GROUP}]\nz = z\xff".encode("latin-1"))
-    (tmp_path / "empty-1.dist-info").mkdir()
-    later = tmp_path / "later"
-    write_lines(later, "q = q", "some.thing-1.0.dist-info")
-    result = list(entry_points(GROUP, [str(tmp_path), str(tmp_path / "none"), str(later)]))
-    assert set(result) == {EntryPoint("a.b", "c.d", "some-thing"), EntryPoint("z", "z\ufffd", "broken")}

@@ -44,7 +44,7 @@ async def recorded(name: str) -> tuple[list[Any], Any, list[Any]]:
     return replies, state, stub.asked
 
 
-async def test_recorded_run_gives_text_calls_tokens_and_session_state() -> None:
+async def test_recorded_runs_with_state_confirmations_waits_and_failures_are_read():
     (hello, refund), state, asked = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (hello.input_tokens, hello.output_tokens) == (10, 7)
@@ -57,17 +57,6 @@ async def test_recorded_run_gives_text_calls_tokens_and_session_state() -> None:
     ids = {"appName": "refunds", "userId": opening[1].split("/")[4], "sessionId": opening[1].split("/")[6]}
     message = {"role": "user", "parts": [{"text": "Hello"}]}
     assert first[1:] == ("/run_sse", ids | {"newMessage": message, "streaming": False})
-
-
-@pytest.mark.parametrize(("name", "path"), [("tokens", "/run_sse"), ("whole", "/run")])
-async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, path: str) -> None:
-    """Parts of a text are not repeated; a run that is answered whole has no time to first token."""
-    (refund,), _, asked = await recorded(name)
-    assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
-    assert (asked[1][1], refund.first_token_seconds is None) == (path, name == "whole")
-
-
-async def test_recorded_confirmations_waits_and_failures_are_read():
     (closed,), _, asked = await recorded("confirmed")
     arguments = {"reason": "asked for"}
     assert calls_of(closed) == [("close_account", arguments, {"result": "closed"}, "ok", "refunds")]
@@ -82,6 +71,14 @@ async def test_recorded_confirmations_waits_and_failures_are_read():
     assert state == {"name": "Ida Berg"}
     (nobody,), _, _ = await recorded("nobody")
     assert "answered with status 404 to POST /run_sse: No root_agent found for 'nobody'" in nobody
+
+
+@pytest.mark.parametrize(("name", "path"), [("tokens", "/run_sse"), ("whole", "/run")])
+async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, path: str) -> None:
+    """Parts of a text are not repeated; a run that is answered whole has no time to first token."""
+    (refund,), _, asked = await recorded(name)
+    assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
+    assert (asked[1][1], refund.first_token_seconds is None) == (path, name == "whole")
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def test_agentbench_status_takes_precedence_over_the_result() -> None:
     assert dbbench.rows[0].conversation[1].role == "assistant"
 
 
-def test_webarena_crash_is_error_in_log_but_failure_in_dump() -> None:
+def test_webarena_crash_is_error_in_log_and_verified_results_are_read():
     log, dump = read_set("webarena/base/merged_log.txt"), read_set("webarena/base/json_dump.json")
     assert outcomes_by_test(log)["95"] == outcomes_by_test(log)["7"] == [ERROR]
     assert outcomes_by_test(dump)["95"] == outcomes_by_test(dump)["7"] == [FAILED]
@@ -183,6 +183,14 @@ def test_webarena_crash_is_error_in_log_but_failure_in_dump() -> None:
     again = "x - INFO - [Config file]: /srv/95.json\nx - INFO - [Result] (PASS) /srv/95.json\n"
     (results,) = read_text(log + again, "log.txt")
     assert outcomes_by_test(results)["95"] == [PASSED]
+    assert outcomes_by_test(read_set("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
+    failed = read_set("webarena-verified/base/3/eval_result.json").rows[0]
+    assert (failed.passed, failed.cluster, failed.groups) == (False, "279", ("shopping_admin",))
+    assert failed.reason.startswith("Array value mismatch")
+    assert outcomes_by_test(read_set("webarena-verified/base/11/eval_result.json")) == {"11": [ERROR]}
+    summary = read_set("webarena-verified/base/eval_results.json")
+    assert (official_score(summary).value, official_score(summary).of, summary.rows) == (0.6, 5, ())
+    assert summary.fingerprint == read_set("webarena-verified/worse/1/eval_result.json").fingerprint
 
 
 CONFIG = "x - INFO - [Config file]: /srv/7.json\n"
@@ -201,14 +209,3 @@ CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
 def test_webarena_error_is_kept_unless_task_was_continued(log: str, expected: list[Any]) -> None:
     (results,) = read_text(log, "log.txt")
     assert outcomes_by_test(results) == {"7": expected}
-
-
-def test_webarena_verified_results_and_summary_are_read() -> None:
-    assert outcomes_by_test(read_set("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
-    failed = read_set("webarena-verified/base/3/eval_result.json").rows[0]
-    assert (failed.passed, failed.cluster, failed.groups) == (False, "279", ("shopping_admin",))
-    assert failed.reason.startswith("Array value mismatch")
-    assert outcomes_by_test(read_set("webarena-verified/base/11/eval_result.json")) == {"11": [ERROR]}
-    summary = read_set("webarena-verified/base/eval_results.json")
-    assert (official_score(summary).value, official_score(summary).of, summary.rows) == (0.6, 5, ())
-    assert summary.fingerprint == read_set("webarena-verified/worse/1/eval_result.json").fingerprint

@@ -212,12 +212,23 @@ def test_chat_uses_the_tests_data_and_world_which_undo_and_restart_open_anew(tal
     assert "The conversation has ended. /undo, /restart" in talked.shown
 
 
-def test_agent_error_ends_the_chat_unless_it_is_on_a_terminal(talk):
+def test_agent_error_ends_the_chat_and_unknown_commands_are_refused_off_a_terminal(talk, tmp_path):
     talked = talk("break", "more")
     assert (talked.code, talked.texts) == (Exit.INVALID, [["break"]])
     assert "error: the agent is gone" in talked.errors
     talked = talk("break", "/restart", "more", is_terminal=True)
     assert (talked.code, talked.texts) == (Exit.PASSED, [["break"], ["more"]])
+    talked = talk("/help", "/Quit")
+    assert "/save FILE [NAME]" in talked.shown
+    assert talked.code == Exit.PASSED
+    talked = talk("/sing", "//sing")
+    assert "No such command: /sing." in talked.shown
+    assert (talked.shop.sessions[0][2:], talked.code) == (["/sing"], Exit.USAGE)
+    assert talk("/sing", is_terminal=True).code == Exit.PASSED
+    talked = talk("/save new.yaml", "/save", "/undo")
+    assert talked.shown.count("Nothing was said yet.") == 2
+    assert "Name the file: /save FILE [NAME]" in talked.shown
+    assert not (tmp_path / "new.yaml").exists()
 
 
 def test_evaluate_grades_with_the_checks_of_the_test_and_asks_the_judge_by_a_key(
@@ -251,20 +262,6 @@ def test_agent_that_does_not_start_ends_the_chat_with_exit_code_3(folder, capsys
     streams = capsys.readouterr()
     assert streams.out == ""
     assert "exit 7" in streams.err
-
-
-def test_unknown_command_and_save_without_a_message_are_refused(talk, tmp_path):
-    talked = talk("/help", "/Quit")
-    assert "/save FILE [NAME]" in talked.shown
-    assert talked.code == Exit.PASSED
-    talked = talk("/sing", "//sing")
-    assert "No such command: /sing." in talked.shown
-    assert (talked.shop.sessions[0][2:], talked.code) == (["/sing"], Exit.USAGE)
-    assert talk("/sing", is_terminal=True).code == Exit.PASSED
-    talked = talk("/save new.yaml", "/save", "/undo")
-    assert talked.shown.count("Nothing was said yet.") == 2
-    assert "Name the file: /save FILE [NAME]" in talked.shown
-    assert not (tmp_path / "new.yaml").exists()
 
 
 def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp_path):

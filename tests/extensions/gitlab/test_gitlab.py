@@ -48,6 +48,7 @@ def test_own_note_is_created_updated_unchanged_or_left_to_a_newer_pipeline(gitla
     assert own["body"].startswith(f"{MARKER}\n<!-- ci-evals pipeline: 500 -->")
     assert "Evals passed" in own["body"]
     assert len(gitlab.notes) == 3
+    gitlab.notes.clear()
     gitlab.add_note(f"{MARKER}\n<!-- ci-evals pipeline: 501 -->\n\nnewer", gitlab_api.BOT)
     ran = comment(gitlab, saved_runs / "passed")
     assert "note on !7 stale" in ran.stderr + ran.stdout
@@ -92,8 +93,8 @@ def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, saved_runs,
     assert gitlab_api.TOKEN not in ran.stderr + ran.stdout
 
 
-def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, saved_runs):
-    """One that is there is updated all the same."""
+def test_comment_is_only_on_failure_if_wanted_and_refused_outside_gitlab(gitlab, saved_runs):
+    # One that is there is updated all the same.
     environ = gitlab.environ()
     for name, lines, status in (
         ("passed", 0, "no note on !7: there is none to update, and none was wanted"),
@@ -103,6 +104,10 @@ def test_comment_on_failure_creates_a_note_only_for_failures(gitlab, saved_runs)
         ran = ci_evals("comment", name, "--comment-on=failure", cwd=saved_runs, env=environ)
         assert (ran.returncode, len(gitlab.notes)) == (0, lines)
         assert status in ran.stderr + ran.stdout
+    ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=saved_runs)
+    assert (ran.returncode, "this is no job of GitLab" in ran.stderr) == (2, True)
+    shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=saved_runs)
+    assert (shown.returncode, "Evals passed" in shown.stdout) == (0, True)
 
 
 @pytest.mark.parametrize(("environ", "words"), [
@@ -116,13 +121,6 @@ def test_missing_token_or_merge_request_posts_no_note(gitlab, saved_runs, enviro
     assert words in ran.stderr + ran.stdout
 
 
-def test_comment_outside_gitlab_is_refused_except_for_dry_runs(saved_runs):
-    ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=saved_runs)
-    assert (ran.returncode, "this is no job of GitLab" in ran.stderr) == (2, True)
-    shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=saved_runs)
-    assert (shown.returncode, "Evals passed" in shown.stdout) == (0, True)
-
-
 def run(gitlab, folder, *options, **environ):
     options = ["--test=Refuses", "--provider=offline", *options]
     return ci_evals("run", "demo:hr", *options, cwd=folder, env=gitlab.environ(**environ))
@@ -132,10 +130,14 @@ def results(saved_runs, name="passed") -> bytes:
     return (saved_runs / name / "_results.json").read_bytes()
 
 
-def test_baseline_is_the_newest_finished_pipeline_of_the_target_branch(gitlab, saved_runs, tmp_path):
-    """Whether it passed or not."""
+def test_baseline_is_the_newest_finished_pipeline_or_passed_one_for_a_job_token(gitlab, saved_runs, tmp_path):
+    # A job token can list no pipelines.
     gitlab.add_pipeline(1, results(saved_runs))
     gitlab.add_pipeline(2, results(saved_runs, "failed"), status="failed")
+    ran = run(gitlab, tmp_path, token=None)
+    assert "the newest pipeline of main that passed" in ran.stdout + ran.stderr
+    assert read_results(tmp_path)["comparison"]
+    # Another token takes the newest, whether it passed or not.
     gitlab.add_pipeline(3, results(saved_runs), ref="topic")
     gitlab.add_pipeline(4, results(saved_runs), job="other")
     gitlab.add_pipeline(5, None)
@@ -144,15 +146,6 @@ def test_baseline_is_the_newest_finished_pipeline_of_the_target_branch(gitlab, s
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"commit {2:040x}"[:14] in ran.stdout + ran.stderr
     assert read_results(tmp_path)["comparison"]["comparable"]
-
-
-def test_job_token_finds_the_newest_pipeline_that_passed(gitlab, saved_runs, tmp_path):
-    """It can list no pipelines."""
-    gitlab.add_pipeline(1, results(saved_runs))
-    gitlab.add_pipeline(2, results(saved_runs, "failed"), status="failed")
-    ran = run(gitlab, tmp_path, token=None)
-    assert "the newest pipeline of main that passed" in ran.stdout + ran.stderr
-    assert read_results(tmp_path)["comparison"]
 
 
 @pytest.mark.parametrize(("answer", "words"), [
@@ -175,6 +168,7 @@ def test_unreadable_artifact_or_unavailable_gitlab_leaves_the_run_without_baseli
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
     assert "baseline" in ran.stdout + ran.stderr
+    gitlab.requests.clear()
     gitlab.faults += [("pipelines", gitlab_api.error_response(503, "Busy", retry_after="0"))] * 20
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0

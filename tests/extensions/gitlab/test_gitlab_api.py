@@ -75,7 +75,9 @@ async def test_note_is_not_resent_after_errors_except_for_a_while_after_a_rate_l
     assert (len(gitlab.requests), slept) == (1, [])
     with pytest.raises(GitLabError, match=r"GitLab at 127.0.0.1:9 cannot be reached \(ConnectError\)"):
         await ask(GitLab("http://127.0.0.1:9", TOKEN, sleep=slept), "GET")
-    # A note that was refused for it was not written.
+    for each in (gitlab.faults, gitlab.requests, slept):
+        each.clear()
+    # A note that was refused for a rate limit was not written.
     gitlab.faults += [("POST", gitlab_api.error_response(429, "Retry later"))] * 99
     with pytest.raises(GitLabError, match=r"GitLab answered 429 \(Retry later\)"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")

@@ -84,7 +84,7 @@ def read(body: Any, **paths: str) -> Reply:
     return Reader(HttpReply.model_validate({**REPLY, **paths})).reply(body, 0.5, Redactor())
 
 
-async def test_message_is_sent_to_the_path_below_the_base_url_with_the_key(stub: Endpoint) -> None:
+async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub):
     began = time.monotonic()
     (reply,) = await say(agent_at(f"{stub.url}/api/v2/", debug=True), "Hello")
     assert 0 < reply.latency_seconds <= time.monotonic() - began
@@ -93,6 +93,29 @@ async def test_message_is_sent_to_the_path_below_the_base_url_with_the_key(stub:
     assert asked.headers["authorization"] == f"Bearer {endpoints.KEY}"
     assert asked.headers["content-type"] == "application/json"
     assert (reply.agent, reply.raw) == ("You said: Hello", {"reply": "You said: Hello"})
+    stub.asked.clear()
+    stub.answer = lambda asked: {"reply": asked.query["q"]}
+    send = {"method": "GET", "path": "/{{userInfo.plan.name}}/{{userInfo.x}}"}
+    send |= {"query": {"q": "{{message}}", "v": "1"}}
+    (reply,) = await say(agent_at(stub.url, options={"send": send}), "a/b?c=d&e é #")
+    (asked,) = stub.asked
+    assert reply.agent == "a/b?c=d&e é #"
+    assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
+    assert asked.query["v"] == "1"
+    assert "content-type" not in asked.headers
+    stub.answer = lambda asked: {"reply": f"You said: {asked.body['text']}"}
+    (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
+    assert reply.agent == "You said: {{key}} {{session}}"
+    stub.asked.clear()
+    own = {"X-Key": "Token {{key}}", "X-Session": "s-{{session}}", "X-Plan": "{{userInfo.days}}"}
+    options = {"headers": own | {"X-Team": "a", "x-over": "{{userInfo.days}}"}}
+    agent = agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"})
+    await say(agent, "Hello")
+    headers = stub.asked[0].headers
+    assert headers["x-key"] == f"Token {endpoints.KEY}"
+    assert headers["x-session"].startswith("s-")
+    assert (headers["x-plan"], headers["x-team"], headers["x-over"]) == ("3", "b", "c")
+    assert "authorization" not in headers
 
 
 async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
@@ -129,7 +152,7 @@ async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
     assert one["kept"] is True
 
 
-async def test_uuid_is_new_per_request_and_turns_count_from_1(stub: Endpoint) -> None:
+async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_close(stub, waits):
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
     body = {"text": "{{message}}", "n": "{{turn}}", "id": "{{uuid}}", "key": "k-{{uuid}}"}
     send = {"path": "/chat/{{turn}}", "body": body | {"chat": "{{session}}"}}
@@ -142,36 +165,7 @@ async def test_uuid_is_new_per_request_and_turns_count_from_1(stub: Endpoint) ->
     assert all(asked.body["key"] == f"k-{asked.body['id']}" for asked in sent)
     ids = [opened.body, *(asked.body["id"] for asked in sent)]
     assert len({str(UUID(text)) for text in ids}) == 3
-
-
-async def test_placeholders_are_encoded_in_urls_and_not_filled_in_in_user_messages(stub: Endpoint) -> None:
-    stub.answer = lambda asked: {"reply": asked.query["q"]}
-    send = {"method": "GET", "path": "/{{userInfo.plan.name}}/{{userInfo.x}}"}
-    send |= {"query": {"q": "{{message}}", "v": "1"}}
-    (reply,) = await say(agent_at(stub.url, options={"send": send}), "a/b?c=d&e é #")
-    (asked,) = stub.asked
-    assert reply.agent == "a/b?c=d&e é #"
-    assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
-    assert asked.query["v"] == "1"
-    assert "content-type" not in asked.headers
-    stub.answer = lambda asked: {"reply": f"You said: {asked.body['text']}"}
-    (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
-    assert reply.agent == "You said: {{key}} {{session}}"
-
-
-async def test_header_options_take_placeholders_and_are_overridden_by_headers(stub: Endpoint) -> None:
-    own = {"X-Key": "Token {{key}}", "X-Session": "s-{{session}}", "X-Plan": "{{userInfo.days}}"}
-    options = {"headers": own | {"X-Team": "a", "x-over": "{{userInfo.days}}"}}
-    agent = agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"})
-    await say(agent, "Hello")
-    headers = stub.asked[0].headers
-    assert headers["x-key"] == f"Token {endpoints.KEY}"
-    assert headers["x-session"].startswith("s-")
-    assert (headers["x-plan"], headers["x-team"], headers["x-over"]) == ("3", "b", "c")
-    assert "authorization" not in headers
-
-
-async def test_session_id_of_open_is_used_in_messages_headers_and_close(stub: Endpoint) -> None:
+    stub.asked.clear()
     stub.answer = lambda asked: {"data": {"id": 42}} if asked.path == "/open" else {"reply": "Hi"}
     options = {
         "headers": {"X-Session": "{{session}}"},
@@ -185,9 +179,7 @@ async def test_session_id_of_open_is_used_in_messages_headers_and_close(stub: En
     assert "x-session" not in opened.headers
     assert (sent.path, sent.body, sent.headers["x-session"]) == ("/chats/42", "Hello", "42")
     assert (closed.method, closed.path, closed.body) == ("DELETE", "/chats/42", None)
-
-
-async def test_close_is_sent_once_and_its_error_is_ignored(stub: Endpoint, waits: list[float]) -> None:
+    stub.asked.clear()
     stub.answer = lambda asked: world.SERVER_ERROR if asked.path == "/bye" else {"reply": "Hi"}
     agent = agent_at(stub.url, waits, options={"close": {"path": "/bye"}})
     session = await agent.open_session(TEST)
@@ -489,24 +481,6 @@ async def test_unusable_http_answer_is_an_error_with_the_reason(
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_wrong_address_path_and_oversized_answer_errors_name_the_option(stub: Endpoint) -> None:
-    with pytest.raises(AgentError, match=r"could not be reached: .*; start it, or correct baseUrl"):
-        await say(agent_at("http://127.0.0.1:9"), "Hello")
-    with pytest.raises(AgentError, match="it does not speak TLS; write http:// in baseUrl"):
-        await say(agent_at(stub.url.replace("http:", "https:")), "Hello")
-    stub.answer = lambda asked: Fault(404, "Not Found")
-    opening = {"path": "/chats", "session": "$.id"}
-    with pytest.raises(AgentError, match=r"\(see baseUrl and adapterOptions\.open\)"):
-        await say(agent_at(stub.url, options={"open": opening}), "Hello")
-    stub.answer = lambda asked: Fault(404, "no such chat")
-    send = {"path": "/chats/{{session}}", "body": "{{message}}"}
-    with pytest.raises(AgentError, match=r"to POST /v2/chats/\{\{session\}\}: no such chat"):
-        await say(agent_at(f"{stub.url}/v2", options={"send": send}), "Hello")
-    stub.answer = lambda asked: {"reply": "Hi", "log": [{}] * 60_000}
-    with pytest.raises(AgentError, match=r"holds too much to look through for the path \$\.log\[\*\]\.tool"):
-        await say(agent_at(stub.url, options={"reply": {**REPLY, "workflows": "$.log[*].tool"}}), "Hello")
-
-
 @pytest.mark.parametrize("status", [401, 403])
 async def test_refused_key_error_names_the_option_and_hides_the_key(stub: Endpoint, status: int) -> None:
     stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
@@ -554,7 +528,7 @@ async def test_only_openings_and_rate_limited_messages_are_resent(stub: Endpoint
     assert len(waits) == 3
 
 
-async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub: Endpoint) -> None:
+async def test_unreachable_unsendable_or_oversized_requests_name_the_option(stub):
     options = {"headers": {"X-Name": "{{userInfo.name}}"}}
     odd = TEST.model_copy(update={"user_info": {"name": "Łukasz"}})
     with pytest.raises(AgentError, match="header 'X-Name' holds characters"):
@@ -563,6 +537,21 @@ async def test_header_and_path_that_cannot_be_sent_fail_before_the_request(stub:
     with pytest.raises(AgentError):
         await say(agent_at(stub.url, options={"send": send}), "x" * 100_000)
     assert stub.asked == []
+    with pytest.raises(AgentError, match=r"could not be reached: .*; start it, or correct baseUrl"):
+        await say(agent_at("http://127.0.0.1:9"), "Hello")
+    with pytest.raises(AgentError, match="it does not speak TLS; write http:// in baseUrl"):
+        await say(agent_at(stub.url.replace("http:", "https:")), "Hello")
+    stub.answer = lambda asked: Fault(404, "Not Found")
+    opening = {"path": "/chats", "session": "$.id"}
+    with pytest.raises(AgentError, match=r"\(see baseUrl and adapterOptions\.open\)"):
+        await say(agent_at(stub.url, options={"open": opening}), "Hello")
+    stub.answer = lambda asked: Fault(404, "no such chat")
+    send = {"path": "/chats/{{session}}", "body": "{{message}}"}
+    with pytest.raises(AgentError, match=r"to POST /v2/chats/\{\{session\}\}: no such chat"):
+        await say(agent_at(f"{stub.url}/v2", options={"send": send}), "Hello")
+    stub.answer = lambda asked: {"reply": "Hi", "log": [{}] * 60_000}
+    with pytest.raises(AgentError, match=r"holds too much to look through for the path \$\.log\[\*\]\.tool"):
+        await say(agent_at(stub.url, options={"reply": {**REPLY, "workflows": "$.log[*].tool"}}), "Hello")
 
 
 @each_row(("options", "place", "message"), [

@@ -38,18 +38,15 @@ async def failure(llm, prompt=PLAIN):
     return caught.value
 
 
-async def test_system_text_and_usage_pass_through_program(program):
+async def test_system_text_schema_and_usage_pass_through_the_program(program):
     answer = await program("return asked['text'] + ' Hello'").complete(PLAIN)
     assert answer == Completion("What do you say? Hello", input_tokens=21, output_tokens=5, cost_usd=0.25)
     (asked,) = program.asked()
     assert (asked["model"], asked["system"], asked["text"]) == ("sonnet", PLAIN.system, PLAIN.text)
     assert (asked["schema"], asked["turns"]) == (None, 1)
-
-
-async def test_schema_is_passed_and_answer_read_from_structured_output_or_text(program):
     answer = await program("""return '{"verdict": "pä\\u2028ss"}'""").complete(JUDGING)
     assert answer.text == '{"verdict": "pä\u2028ss"}'
-    (asked,) = program.asked()
+    *_, asked = program.asked()
     assert asked["schema"] == SCHEMA
     assert asked["turns"] > 1
     llm = program('result(\'{"verdict": "fail"}\'); sys.exit()')
@@ -63,7 +60,7 @@ async def test_prompt_is_in_no_argument_or_file_and_only_the_programs_variables_
     assert not remaining_files(asked)
     held_back = {"INPUT_AGENT-KEY": "k", "CI_EVALS_LLM_KEY": "k", "GITHUB_TOKEN": "k", "LLM_API_KEY": "k"}
     await program(environ=held_back | {"CLAUDECODE": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}).complete(PLAIN)
-    (asked,) = program.asked()
+    *_, asked = program.asked()
     assert not {*held_back, "CLAUDECODE"} & asked["env"].keys()
     assert asked["env"]["CLAUDE_CODE_OAUTH_TOKEN"] == "t"
     assert asked["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
@@ -153,13 +150,10 @@ sys.exit()
     assert llm.limiter.note(llm.who).startswith("claude 2.1.296 limited the rate once (429): calls waited ")
 
 
-async def test_secrets_in_program_output_are_redacted(program):
+async def test_secrets_are_redacted_and_endless_answer_ends_the_program(program):
     redactor = Redactor({"sk-secret-1"})
     for reply in ("error_result('bad sk-secret-1')", "sys.exit('bad sk-secret-1')"):
         assert "bad ***" in str(await failure(program(reply, redactor=redactor)))
-
-
-async def test_endless_answer_ends_program(program):
     llm = program("""
 for _ in range(40):
     sys.stdout.write("x" * 1_000_000)

@@ -27,19 +27,22 @@ def program(tmp_path):
     return made
 
 
-async def test_prompt_is_sent_on_stdin_and_price_is_unknown(program):
+async def test_prompt_is_sent_on_stdin_with_the_schema_and_only_the_programs_variables(program):
     assert await program().complete(PLAIN) == Completion("Hello", input_tokens=100, output_tokens=5)
     (asked,) = program.asked()
     assert asked["text"] == "You are Ida.\n\nWhat do you say? /clear @/etc/passwd"
     assert not any("Ida" in word for word in asked["argv"])
-
-
-async def test_schema_is_part_of_the_prompt(program):
     await program("""return '{"verdict": "pass"}'""").complete(Prompt("", "Did it help?", schema=SCHEMA))
-    (asked,) = program.asked()
+    *_, asked = program.asked()
     assert asked["text"].startswith("Did it help?")
     text = " ".join(asked["text"].split()).replace("[ ", "[").replace(" ]", "]")
     assert json.dumps(SCHEMA["required"]) in text
+    ours = {"GITHUB_TOKEN": "k", "LLM_API_KEY": "k", "INPUT_AGENT-KEY": "k", "COPILOT_ALLOW_ALL": "true"}
+    await program(environ=ours | {"COPILOT_GITHUB_TOKEN": "t"}).complete(PLAIN)
+    *_, asked = program.asked()
+    env = asked["env"]
+    assert not {"GITHUB_TOKEN", "LLM_API_KEY", "INPUT_AGENT-KEY"} & env.keys()
+    assert (env["COPILOT_GITHUB_TOKEN"], env["COPILOT_ALLOW_ALL"]) == ("t", "false")
 
 
 @pytest.mark.parametrize("token", ["COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL", None])
@@ -48,15 +51,6 @@ async def test_home_folder_is_replaced_unless_login_is_needed(program, token):
     await program(environ={token: "x"} if token else {}).complete(PLAIN)
     (asked,) = program.asked()
     assert ("COPILOT_HOME" in asked["env"]) is (token is not None)
-
-
-async def test_only_variables_of_the_program_are_passed(program):
-    ours = {"GITHUB_TOKEN": "k", "LLM_API_KEY": "k", "INPUT_AGENT-KEY": "k", "COPILOT_ALLOW_ALL": "true"}
-    await program(environ=ours | {"COPILOT_GITHUB_TOKEN": "t"}).complete(PLAIN)
-    (asked,) = program.asked()
-    env = asked["env"]
-    assert not {"GITHUB_TOKEN", "LLM_API_KEY", "INPUT_AGENT-KEY"} & env.keys()
-    assert (env["COPILOT_GITHUB_TOKEN"], env["COPILOT_ALLOW_ALL"]) == ("t", "false")
 
 
 NO_LOGIN = "Error: No authentication information found."

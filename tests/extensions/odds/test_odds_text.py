@@ -44,7 +44,7 @@ def test_odds_text_has_table_of_checks_and_summary():
     )
 
 
-def test_odds_text_of_single_trials_or_impossible_gate_is_printed(tmp_path, capsys):
+def test_odds_of_single_trials_impossible_gates_or_taken_trials_are_printed(tmp_path, capsys):
     single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
     text = odds_text(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
     assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text
@@ -56,6 +56,10 @@ def test_odds_text_of_single_trials_or_impossible_gate_is_printed(tmp_path, caps
     )
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out
+    results = in_rounds()
+    counts = replace(results.counts, taken_trials=1)
+    results = replace(results, counts=counts, usage=Usage(cost_usd=0.3))
+    assert extent(results, 7) == "Such a run has 2 to 7 trials of each test."
 
 
 CONFIGURED = {"against": True, "bothSides": "auto"}
@@ -97,10 +101,3 @@ def test_extent_of_run_with_rounds_is_shown_as_range(cost, config, base, text):
 def test_extent_without_rounds_is_shown_only_with_base_agent(config, base, text):
     results = with_arms(build.results(), config=config, base=base, usage=Usage(cost_usd=0.3))
     assert extent(results, 3) == (text and f"Such a run has {text}")
-
-
-def test_trials_taken_from_earlier_run_leave_cost_unknown():
-    results = in_rounds()
-    counts = replace(results.counts, taken_trials=1)
-    results = replace(results, counts=counts, usage=Usage(cost_usd=0.3))
-    assert extent(results, 7) == "Such a run has 2 to 7 trials of each test."

@@ -80,7 +80,7 @@ async def reply_to(stub: Endpoint, body: Any, **options: Any) -> Reply:
     return reply
 
 
-async def test_each_request_has_whole_conversation_and_user_info(stub: Endpoint) -> None:
+async def test_request_has_whole_conversation_and_optional_system_message_and_key(stub):
     began = time.monotonic()
     first, second = await send_messages(agent_at(f"{stub.url}/v1/"), "Hello", "My deposit?")
     assert 0 < first.latency_seconds <= time.monotonic() - began
@@ -96,6 +96,17 @@ async def test_each_request_has_whole_conversation_and_user_info(stub: Endpoint)
     assert rest == [{"role": "user", "content": "Hello"}, reply, {"role": "user", "content": "My deposit?"}]
     assert (first.agent, second.agent) == ("You said: Hello", "You said: My deposit?")
     assert (first.input_tokens, first.output_tokens, first.error_response) == (21, 5, False)
+    stub.asked.clear()
+    plain = TEST.model_copy(update={"system_prompt": None, "user_info": {}})
+    await send_messages(agent_at(stub.url), "Hello", test=plain)
+    kept = TEST.model_copy(update={"system_prompt": None})
+    await send_messages(agent_at(stub.url, options={"userInfo": "none"}), "Hello", test=kept)
+    for asked in stub.asked:
+        assert asked.body["messages"] == [{"role": "user", "content": "Hello"}]
+        assert "metadata" not in asked.body
+    stub.key = "gzip,"
+    await send_messages(agent_at(stub.url, api_key=""), "Hello")
+    assert "authorization" not in stub.asked[-1].headers
 
 
 async def test_options_are_sent_as_body_query_and_headers(stub: Endpoint) -> None:
@@ -120,19 +131,6 @@ async def test_options_are_sent_as_body_query_and_headers(stub: Endpoint) -> Non
     assert asked.body["metadata"] == {"team": "qa", "name": "Ida Berg", "days": "3"}
     assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
     assert reply.raw["id"] == "chatcmpl-1"
-
-
-async def test_system_message_and_key_are_optional(stub):
-    plain = TEST.model_copy(update={"system_prompt": None, "user_info": {}})
-    await send_messages(agent_at(stub.url), "Hello", test=plain)
-    kept = TEST.model_copy(update={"system_prompt": None})
-    await send_messages(agent_at(stub.url, options={"userInfo": "none"}), "Hello", test=kept)
-    for asked in stub.asked:
-        assert asked.body["messages"] == [{"role": "user", "content": "Hello"}]
-        assert "metadata" not in asked.body
-    stub.key = "gzip,"
-    await send_messages(agent_at(stub.url, api_key=""), "Hello")
-    assert "authorization" not in stub.asked[-1].headers
 
 
 async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_unknown(stub):
@@ -271,7 +269,7 @@ async def test_missing_tool_result_and_endless_tool_calls_are_errors_unless_ther
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
 
 
-async def test_escalation_tool_ends_reply_as_hand_over(stub: Endpoint) -> None:
+async def test_escalation_tool_hands_over_refusal_is_a_reply_and_filtered_answer_an_error(stub):
     person = tool_calls(("to_person", {"why": "angry"}))
     for text in (None, "A colleague will call."):
         body = completion(text, finish="tool_calls", tool_calls=person)
@@ -281,6 +279,12 @@ async def test_escalation_tool_ends_reply_as_hand_over(stub: Endpoint) -> None:
     reply = await reply_to(stub, completion("Hi", tool_calls=[]), escalationTools=["to_person"])
     assert reply.handed_over is False
     assert (await reply_to(stub, completion("Hi"), escalationTools=["to_person"])).handed_over is None
+    reply = await reply_to(stub, completion(None, refusal="I can't help with that."))
+    assert (reply.agent, reply.error_response) == ("I can't help with that.", False)
+    for text in (None, "You could"):
+        reply = await reply_to(stub, completion(text, finish="content_filter"))
+        assert (reply.agent, reply.error_response) == (text or "", True)
+        assert "content filter" in reply.error_detail
 
 
 @each_row(("content", "text"), [
@@ -291,15 +295,6 @@ async def test_escalation_tool_ends_reply_as_hand_over(stub: Endpoint) -> None:
 ])  # fmt: skip
 async def test_text_is_joined_from_content_parts(stub: Endpoint, content: Any, text: str) -> None:
     assert (await reply_to(stub, completion(content))).agent == text
-
-
-async def test_refusal_is_read_as_reply_but_filtered_answer_as_error_response(stub):
-    reply = await reply_to(stub, completion(None, refusal="I can't help with that."))
-    assert (reply.agent, reply.error_response) == ("I can't help with that.", False)
-    for text in (None, "You could"):
-        reply = await reply_to(stub, completion(text, finish="content_filter"))
-        assert (reply.agent, reply.error_response) == (text or "", True)
-        assert "content filter" in reply.error_detail
 
 
 @each_row("usage", [None, (None, None), ("21", 5.5), (-1, True), (10**20, 10**20)])
@@ -372,9 +367,7 @@ async def test_errors_contain_no_secrets(stub: Endpoint) -> None:
             assert secret not in text
 
 
-async def test_message_is_resent_only_if_rate_limited_or_unavailable(
-    stub: Endpoint, waits: list[float]
-) -> None:
+async def test_message_is_resent_only_if_rate_limited_or_unavailable(stub, waits):
     agent = agent_at(stub.url, waits)
     stub.faults = [Fault(429), world.fault(503, retry_after="7")]
     (reply,) = await send_messages(agent, "Hello")
@@ -384,9 +377,6 @@ async def test_message_is_resent_only_if_rate_limited_or_unavailable(
         with pytest.raises(AgentError, match=f"answered with status {status}"):
             await send_messages(agent, "Hello")
         assert len(stub.asked) == before + 1
-
-
-async def test_message_is_not_resent_after_broken_connection(waits: list[float]) -> None:
     async with world.raw_server() as (url, heard):
         with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
             await send_messages(agent_at(url, waits), "Hello")

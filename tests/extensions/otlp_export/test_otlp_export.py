@@ -156,7 +156,7 @@ def test_each_verdict_is_a_log_record_of_its_test_span(exported):
     assert (failed["gen_ai.evaluation.score.value"], failed["gen_ai.evaluation.score.label"]) == (0.0, "fail")
 
 
-def test_failed_export_is_a_warning_without_the_key_and_keeps_the_verdict(run, backend):
+def test_failed_export_keeps_the_verdict_and_invalid_endpoint_prevents_the_run(run, backend):
     backend.refused, backend.text = LOGS, f"no such key {KEY}"
     done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
@@ -164,6 +164,11 @@ def test_failed_export_is_a_warning_without_the_key_and_keeps_the_verdict(run, b
     assert "answered /v1/logs with status 404: no such key ***" in done.stderr
     assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
     assert KEY not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    done, results = run("http://u:secret-of-mine@x")
+    assert (done.returncode, results) == (2, None)
+    assert "--otlp-endpoint must be an http(s):// address" in done.stderr
+    assert "secret-of-mine" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -236,11 +241,3 @@ def test_invalid_endpoint_or_headers_are_refused(url, headers, message):
     with pytest.raises(UsageError) as refused:
         check(url, {HEADERS: headers})
     assert (message in str(refused.value), "secret-of-mine" in str(refused.value)) == (True, False)
-
-
-def test_invalid_endpoint_is_refused_before_the_run(run):
-    done, results = run("http://u:secret-of-mine@x")
-    assert (done.returncode, results) == (2, None)
-    assert "--otlp-endpoint must be an http(s):// address" in done.stderr
-    assert "secret-of-mine" not in done.stderr
-    assert "Traceback" not in done.stderr

@@ -104,7 +104,7 @@ def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
 
 
 @pytest.mark.slow
-def test_plan_counts_all_votes_and_the_judge_check(tmp_path):
+def test_plan_counts_votes_and_the_judge_check_and_rounds_of_two_agents_as_a_range(tmp_path):
     panel = "--judge-panel=gpt-6.1-terra,gpt-none"
     once, thrice = (ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout for votes in ([], [panel]))
     calls = [int(re.search(r"judge (\d+)", message)[1]) for message in (once, thrice)]
@@ -126,10 +126,6 @@ def test_plan_counts_all_votes_and_the_judge_check(tmp_path):
     assert may.split(" to ")[1] == does.split(" to ")[1] != less.split(" to ")[1]
     assert plan("--judge-panel=gpt-6.1-terra,gpt-6-luna,gpt-6.1-sol")[0] == 3 * 16
     assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
-
-
-@pytest.mark.slow
-def test_plan_of_rounds_and_two_agents_is_a_range(tmp_path):
     suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
 
     def plan_with(*options):

@@ -222,7 +222,7 @@ def test_only_conversation_preferred_in_both_orders_wins(straight, swapped):
     assert result.followed_place is (straight == swapped != "tie")
 
 
-def test_rounds_of_a_pair_are_summed_by_test_and_stop_without_a_majority():
+def test_rounds_of_pairs_are_summed_by_test_and_position_bias_by_first_rounds():
     assert GONE.result is None
     result = tally(pair(WIN), pair(GONE))
     assert (result.pairs, result.wins, result.ties, result.undecided) == (2, 1, 0, 1)
@@ -237,6 +237,16 @@ def test_rounds_of_a_pair_are_summed_by_test_and_stop_without_a_majority():
     assert (result.other, result.other_commit) == ("other", "c" * 40)
     assert not decided((WIN, LOSS, TIE), 5)
     assert decided((WIN, LOSS, TIE, GONE), 5)
+    result = tally(*(pair(PLACE, test=str(number)) for number in range(12)))
+    assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
+    assert result.first.value == 1
+    assert result.place_sways
+    assert result.p is None
+    fair = tally(*(pair(WIN, test=str(number)) for number in range(12)))
+    assert fair.first.value == 0.5
+    assert not fair.place_sways
+    result = tally(pair(WIN, LOSS, PLACE, votes=3))
+    assert (result.first.value, result.swapped) == (0.5, 0)
 
 
 @each_row(("rounds", "result"), [
@@ -251,19 +261,6 @@ def test_majority_of_rounds_decides_pair(rounds, result):
     assert pair(*rounds, votes=3).result == result
     assert decided(rounds, 3)
     assert not decided(rounds[:1], 3)
-
-
-def test_position_bias_is_estimated_from_first_rounds_only():
-    result = tally(*(pair(PLACE, test=str(number)) for number in range(12)))
-    assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
-    assert result.first.value == 1
-    assert result.place_sways
-    assert result.p is None
-    fair = tally(*(pair(WIN, test=str(number)) for number in range(12)))
-    assert fair.first.value == 0.5
-    assert not fair.place_sways
-    result = tally(pair(WIN, LOSS, PLACE, votes=3))
-    assert (result.first.value, result.swapped) == (0.5, 0)
 
 
 @each_row(

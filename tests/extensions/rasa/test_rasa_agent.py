@@ -46,7 +46,7 @@ def in_answers(path, change):
     return lambda each: changed(each) if path in each.path else each
 
 
-async def test_actions_and_slots_become_calls_workflows_and_params():
+async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_over():
     (hello, refund), state, stub = await converse("refund")
     assert hello.agent == "Hello!\n- Refund an order"
     assert (hello.tool_calls, hello.workflows, hello.handed_over) == ((), ("utter_greet",), False)
@@ -58,9 +58,6 @@ async def test_actions_and_slots_become_calls_workflows_and_params():
     assert state == slots | PLAN
     senders = {body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}
     assert len(senders) == 1
-
-
-async def test_paused_conversation_is_hand_over_and_failed_action_is_error():
     (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]

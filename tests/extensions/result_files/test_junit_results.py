@@ -25,7 +25,7 @@ def outcomes_of(results: ResultSet) -> list[object]:
     return [row.undecided or row.passed for row in results.rows]
 
 
-def test_pytest_failures_errors_and_skips_are_distinguished() -> None:
+def test_failures_errors_skips_and_reruns_are_distinguished():
     results = read(
         suite(
             '<testcase classname="test_a" name="test_1[&lt;b&gt;]" time="0.5" />'
@@ -41,6 +41,16 @@ def test_pytest_failures_errors_and_skips_are_distinguished() -> None:
     assert second.reason == "1 == 2\n\ntrace"
     assert results.official
     assert (results.official.value, results.official.of) == (1 / 3, 3)
+    cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>'
+    results = read(suite(cases, 'name="p" tests="2"'))
+    assert outcomes_of(results) == [False, True, True]
+    assert results.official
+    assert (results.official.value, results.official.of) == (1, 2)
+    results = read(suite('<testcase name="a"/><testcase name="a"/>', 'name="p" tests="2"'))
+    assert [(row.test, row.passed) for row in results.rows] == [("a", True), ("a #2", True)]
+    results = read(suite('<testcase name="a" time="1,234.5"><flakyFailure message="m"/></testcase>'))
+    assert (outcomes_of(results), results.rows[0].reason) == ([False, True], "m")
+    assert results.rows[0].seconds == 1234.5
 
 
 @each_row(("case", "expected"), [
@@ -87,19 +97,6 @@ def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
 def test_broken_or_foreign_file_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
-
-
-def test_repeated_names_are_reruns_or_numbered_by_stated_count():
-    cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>'
-    results = read(suite(cases, 'name="p" tests="2"'))
-    assert outcomes_of(results) == [False, True, True]
-    assert results.official
-    assert (results.official.value, results.official.of) == (1, 2)
-    results = read(suite('<testcase name="a"/><testcase name="a"/>', 'name="p" tests="2"'))
-    assert [(row.test, row.passed) for row in results.rows] == [("a", True), ("a #2", True)]
-    results = read(suite('<testcase name="a" time="1,234.5"><flakyFailure message="m"/></testcase>'))
-    assert (outcomes_of(results), results.rows[0].reason) == ([False, True], "m")
-    assert results.rows[0].seconds == 1234.5
 
 
 FILES = Path(__file__).parent / "files/junit"

@@ -38,14 +38,7 @@ def test_unreported_cost_stays_unknown_and_test_skipped_in_one_file_counts_in_ot
     assert result.score == 100
 
 
-def test_clustering_of_imported_tests_widens_score_interval():
-    alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
-    together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
-    wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
-    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
-
-
-def test_tool_score_is_kept_and_checks_are_shown_only_if_they_explain_it():
+def test_scores_of_tools_are_kept_weighted_by_file_and_clusters_widen_intervals():
     (suite,) = card(ResultSet(suite="s", rows=[Row(test="t", passed=True, score=0.7)])).suites
     assert suite.tests[0].passed
     assert suite.score == pytest.approx(70)
@@ -57,6 +50,16 @@ def test_tool_score_is_kept_and_checks_are_shown_only_if_they_explain_it():
     assert [finding.criterion for finding in first] == ["a", "b"]
     assert [finding.reason for finding in second] == ["b failed: why"]
     assert suite.tests[1].score == pytest.approx(90)
+    sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
+    assert (card(sets[0]).official, card(*sets).official) == (official(0.5), official(0.875, 8))
+    assert card(*sets, official=lambda own: official(0.25, len(own))).official == official(0.25, 4)
+    result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
+    assert result.official is None
+    assert [suite.official for suite in result.suites] == [official(1), official(1)]
+    alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
+    together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
+    wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
 def test_conversation_becomes_turns_and_secrets_of_all_fields_are_redacted():
@@ -82,15 +85,6 @@ def test_result_files_with_different_fingerprints_or_arms_are_refused():
     with pytest.raises(UsageError, match="`arm=c`"):
         of_arm(files, "c")
     assert [one.arm for one in of_arm(files, "b")[0].sets] == ["b"]
-
-
-def test_official_scores_are_weighted_by_file_but_not_across_suites():
-    sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
-    assert (card(sets[0]).official, card(*sets).official) == (official(0.5), official(0.875, 8))
-    assert card(*sets, official=lambda own: official(0.25, len(own))).official == official(0.25, 4)
-    result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
-    assert result.official is None
-    assert [suite.official for suite in result.suites] == [official(1), official(1)]
 
 
 def test_scorecard_is_equal_for_shared_and_separate_trial_objects():

@@ -164,7 +164,7 @@ def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
     assert result.startswith(f"tests[0].{warning}")
 
 
-def test_answer_in_question_or_user_info_causes_no_warning():
+def test_answer_in_question_causes_no_warning_but_check_of_uncertain_reply_does():
     check = {"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}
     turns = [{"user": "Is the capital Sydney or Canberra?"}]
     quiz = {"turns": turns, "maxTurns": 1, "evaluations": [check]}
@@ -173,9 +173,6 @@ def test_answer_in_question_or_user_info_causes_no_warning():
     assert warning.startswith("tests[0].guidelines: give away the answer")
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418", "turn": 1}
     assert warnings_with(check, userInfo={"order": "HL-20418"}, turns=[{"user": "It is HL-20418."}]) == []
-
-
-def test_text_check_of_uncertain_last_reply_causes_warning():
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
     (warning,) = warnings_with(check)
     assert warning == (
@@ -312,7 +309,7 @@ def validate(folder, *args, env=None):
 
 
 @pytest.mark.slow
-def test_problems_and_warnings_are_printed_with_their_places(shop):
+def test_problems_are_printed_with_their_places_without_secrets(shop):
     code, run, error = validate(shop, "--strict", "evals/weak.yaml")
     assert (code, run["invocations"]) == (0, [{"executionSuccessful": True, "exitCode": 0}])
     outcome = [(result["ruleId"], *place_of(result)) for result in run["results"]]
@@ -326,6 +323,12 @@ def test_problems_and_warnings_are_printed_with_their_places(shop):
     assert (result["ruleId"], *place_of(result)) == ("invalid-suite", "evals/broken.yaml", 9, 42)
     assert "tool_caled" in result["message"]["text"]
     assert "error: evals/broken.yaml:9:42" in error
+    (shop / "evals/broken.yaml").write_text(BROKEN.replace("tool_caled", "${SHOP_KEY}"))
+    env = {"SHOP_KEY": "key-of-the-shop-123", "GITHUB_ACTIONS": "true"}
+    code, run, error = validate(shop, "evals/broken.yaml", env=env)
+    assert code == 2
+    assert "key-of-the-shop" not in json.dumps(run)
+    assert "::error" in error
 
 
 @pytest.mark.slow
@@ -342,13 +345,3 @@ def test_problems_of_all_suites_are_in_one_log_with_notifications(shop):
     assert "missing.yaml" in note["message"]["text"]
     assert "missing.yaml" in error
     assert "Traceback" not in error
-
-
-@pytest.mark.slow
-def test_secrets_are_redacted_and_annotations_go_to_stderr(shop):
-    (shop / "evals/broken.yaml").write_text(BROKEN.replace("tool_caled", "${SHOP_KEY}"))
-    env = {"SHOP_KEY": "key-of-the-shop-123", "GITHUB_ACTIONS": "true"}
-    code, run, error = validate(shop, "evals/broken.yaml", env=env)
-    assert code == 2
-    assert "key-of-the-shop" not in json.dumps(run)
-    assert "::error" in error

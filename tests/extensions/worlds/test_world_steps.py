@@ -64,7 +64,7 @@ async def test_sql_parameters_are_bound_and_oversized_results_are_errors(probe_v
     assert len(json.dumps(orders)) < MAX_PROBE_CHARACTERS
 
 
-async def test_setup_probe_and_teardown_run_in_order(steps, shop):
+async def test_setup_probe_and_teardown_run_in_order_and_a_cancelled_one_is_noted(steps, shop):
     def sql(statement, **parameters):
         return Step(sql={"url": shop, "statement": statement, "parameters": parameters})
 
@@ -80,6 +80,12 @@ async def test_setup_probe_and_teardown_run_in_order(steps, shop):
     message = r"^setup\[0\]: the sql step was refused by shop.db: no such table: orders"
     with pytest.raises(WorldError, match=message):
         await steps.set_up(world, NAMES)
+    world = World(teardown=(Step(command=["sleep", "60"]),))
+    task = asyncio.create_task(steps.tear_down(world, NAMES))
+    await asyncio.sleep(0.5)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert "teardown[0]: was cut off" in steps.notes()[0]
 
 
 @each_row(("statement", "parameters", "why"), [
@@ -96,15 +102,12 @@ async def test_refused_statement_has_message_of_database(probe_value, shop, stat
     assert why in seen.error
 
 
-async def test_timed_out_statement_is_interrupted_in_database(probe_value, shop):
+async def test_timed_out_statement_is_interrupted_and_bad_driver_reported(probe_value, shop, monkeypatch):
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     seen = await probe_value(sql={"url": shop, "statement": endless}, timeout=0.3)
     assert seen.error == "the sql step did not end within 0.3 s"
     update = {"url": shop, "statement": "UPDATE orders SET status = 'new'"}
     assert await probe_value(sql=update, timeout=5) == ProbeResult(value=[])
-
-
-async def test_unusable_database_driver_is_reported_without_address(probe_value, monkeypatch):
     seen = await probe_value(sql={"url": "cheesedb://u:geheim@host/x", "statement": "SELECT 1"})
     assert seen.error == "the sql step was refused: Can't load plugin: sqlalchemy.dialects:cheesedb"
     seen = await probe_value(sql={"url": "mysql+pymysql://shop@host/x", "statement": "SELECT 1"})
@@ -332,15 +335,6 @@ async def test_failed_steps_prevent_no_other_probes_or_teardown_and_are_noted(st
     assert note.startswith("the teardown of a conversation failed 2 times, ")
     reason = "could not start /no/such/program: No such file or directory"
     assert note.endswith(f"teardown[0]: the command step {reason}")
-
-
-async def test_cancelled_teardown_is_noted(steps):
-    world = World(teardown=(Step(command=["sleep", "60"]),))
-    task = asyncio.create_task(steps.tear_down(world, NAMES))
-    await asyncio.sleep(0.5)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert "teardown[0]: was cut off" in steps.notes()[0]
 
 
 ORDER = {"userInfo": {"order": "A1"}, "trial": {"id": "t1"}}
