@@ -74,7 +74,7 @@ async def test_recorded_runs_with_state_confirmations_waits_and_failures_are_rea
 
 
 @pytest.mark.parametrize(("name", "path"), [("tokens", "/run_sse"), ("whole", "/run")])
-async def test_token_streaming_and_whole_runs_give_the_same_reply(name: str, path: str) -> None:
+async def test_token_streaming_and_whole_runs_give_the_same_reply(name, path):
     """Parts of a text are not repeated; a run that is answered whole has no time to first token."""
     (refund,), _, asked = await recorded(name)
     assert (refund.agent, calls_of(refund)) == ("Let me see.\n\nI refunded 42.", CALLS)
@@ -108,13 +108,13 @@ async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) 
     ([adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
      "asks its client for something that ci-evals cannot provide (adk_request_credential)"),
 ])  # fmt: skip
-async def test_unusable_adk_run_is_an_error_with_the_reason(stub: Any, events: list[Any], why: str) -> None:
+async def test_unusable_adk_run_is_an_error_with_the_reason(stub, events, why):
     reply = await reply_to(stub, *events)
     assert isinstance(reply, str)
     assert why in reply
 
 
-async def test_non_adk_server_and_endless_confirmations_are_errors(stub: Any) -> None:
+async def test_non_adk_server_and_endless_confirmations_are_errors(stub):
     stub.answer = lambda _: world.fault(404, "Not Found")
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
@@ -129,9 +129,7 @@ async def test_non_adk_server_and_endless_confirmations_are_errors(stub: Any) ->
     ({"name": "f", "args": {"a": 1}}, {"name": "g", "response": {}}, ({"a": 1}, None, "unknown")),
     ({"id": "1", "name": "f"}, {"id": "1", "name": "f"}, ({}, None, "ok")),
 ])  # fmt: skip
-async def test_responses_are_matched_to_calls_by_id_or_name(
-    stub: Any, call: Any, response: Any, expected: Any
-) -> None:
+async def test_responses_are_matched_to_calls_by_id_or_name(stub, call, response, expected):
     """A response without an error is one of a call that succeeded."""
     events = [adk_event({"functionCall": call}), adk_event({"functionResponse": response})]
     (made,) = (await reply_to(stub, *events, adk_event({"text": "Done"}))).tool_calls
@@ -171,7 +169,7 @@ async def test_options_are_sent_and_thoughts_and_user_texts_are_not_in_the_reply
 
 
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])
-async def test_session_without_state_is_reported(stub: Any, answer: Any) -> None:
+async def test_session_without_state_is_reported(stub, answer):
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     stub.answer = lambda asked: adk_run() if asked.path == "/run_sse" else answer
     _, state = await framework_chats.converse(agent, "Hello")
@@ -182,7 +180,7 @@ def adk_run() -> Any:
     return sse(adk_event({"text": "Hi"}))
 
 
-def test_adk_events_are_read_in_linear_time() -> None:
+def test_adk_events_are_read_in_linear_time():
     events = []
     for number in range(5_000):
         events.append(adk_event({"functionCall": {"name": "f", "args": {"n": number}}}))
@@ -197,7 +195,7 @@ def test_adk_events_are_read_in_linear_time() -> None:
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_arbitrary_adk_events_are_read_or_raise_agent_error(first: Any, second: Any, third: Any) -> None:
+def test_arbitrary_adk_events_are_read_or_raise_agent_error(first, second, third):
     keys = ("id", "name", "args", "response", "text", "thought")
     values = (first, second, third)
     parts = [dict(zip(keys, (values * 3)[start:], strict=False)) for start in range(3)]

@@ -92,7 +92,7 @@ async def fails(*answers: Any, **options: Any) -> str:
     return str(caught.value)
 
 
-async def test_calls_results_and_state_are_sent_with_the_next_message() -> None:
+async def test_calls_results_and_state_are_sent_with_the_next_message():
     """The client keeps the conversation."""
     answers = (ag_ui_run(*LOOKUP, SNAPSHOT, DELTA, text="Let me |look."), ag_ui_run(text="Bye"))
     done = await talk(*answers, texts=("Refund A-1", "Thanks"), forwardedProps={"lang": "en"})
@@ -178,7 +178,7 @@ async def test_chunks_continue_messages_and_subagents_are_named_in_calls():
     assert (await talk(ag_ui_run(started, words))).reply.agent == "Thinking"
 
 
-async def test_only_new_messages_of_a_snapshot_belong_to_the_reply() -> None:
+async def test_only_new_messages_of_a_snapshot_belong_to_the_reply():
     """LangGraph's nodes that do not stream send nothing else."""
     call = REFUND_CALL
     old = {"id": "a0", "role": "assistant", "content": "An old word", "toolCalls": [{**call, "id": "c0"}]}
@@ -203,7 +203,7 @@ REFUND_CALL = {"id": "c9", "type": "function", "function": {"name": "refund", "a
 
 
 @pytest.mark.parametrize("first", ["Hello", "You said: Hello"])
-async def test_unsent_user_message_in_snapshot_does_not_hide_earlier_calls(first: str) -> None:
+async def test_unsent_user_message_in_snapshot_does_not_hide_earlier_calls(first):
     """Such as what a tool returned, in the role of the user."""
     messages = [
         {"id": "u1", "role": "user", "content": first},
@@ -241,7 +241,7 @@ async def test_client_tools_and_interrupts_get_their_configured_answers():
     ("forwardedProps", "forwardedProps", {"name": "Ida Berg", "orders": ["A-1"]}),
     ("none", "context", []),
 ])  # fmt: skip
-async def test_user_info_is_sent_in_the_configured_place(where: str, key: str, expected: Any) -> None:
+async def test_user_info_is_sent_in_the_configured_place(where, key, expected):
     test = TEST.model_copy(update={"system_prompt": "Be brief."})
     done = await talk(ag_ui_run(text="Hi"), test=test, userInfo=where, state={"a": 1})
     assert done.bodies[0][key] == expected
@@ -261,11 +261,11 @@ async def test_user_info_is_sent_in_the_configured_place(where: str, key: str, e
     (world.Fault(422, '[{"loc": ["runId"], "msg": "Field required"}]'), "runId: Field required"),
     ({"choices": []}, "ended its stream before the answer was complete"),
 ])  # fmt: skip
-async def test_unusable_ag_ui_answer_is_an_error_with_the_reason(answer: Any, why: str) -> None:
+async def test_unusable_ag_ui_answer_is_an_error_with_the_reason(answer, why):
     assert why in await fails(answer)
 
 
-async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incomplete() -> None:
+async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incomplete():
     known = await talk(ag_ui_run({"type": "NEWS", "x": [1]}, {"type": "run_error"}, *LOOKUP, text="Hi"))
     assert (known.reply.agent, known.reply.tool_calls_partial) == ("Hi", False)
     assert (await talk(ag_ui_run({"type": "TOOL_CALL_NEWS"}, text="Hi"))).reply.tool_calls_partial
@@ -282,9 +282,7 @@ async def test_unknown_events_are_skipped_and_unreadable_calls_leave_calls_incom
     (REFUND[:2], "they had not finished when the run ended"),
     (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
 ])  # fmt: skip
-async def test_call_with_truncated_arguments_is_kept_without_arguments(
-    events: list[Any], reason: str
-) -> None:
+async def test_call_with_truncated_arguments_is_kept_without_arguments(events, reason):
     (call,) = (await talk(ag_ui_run(*events, text="Hi"))).reply.tool_calls
     assert (call.name, call.arguments, call.not_captured) == ("refund", None, reason)
 
@@ -294,9 +292,7 @@ async def test_call_with_truncated_arguments_is_kept_without_arguments(
     ({"refunded": 1}, "the patch is not a list of operations"),
     ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
 ])  # fmt: skip
-async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_snapshot(
-    delta: Any, reason: str
-) -> None:
+async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_snapshot(delta, reason):
     broken = [SNAPSHOT, {"type": "STATE_DELTA", "delta": delta}, DELTA]
     done = await talk(ag_ui_run(*broken, text="Hi"))
     assert done.reply.agent == "Hi"
@@ -305,7 +301,7 @@ async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_
     assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
 
 
-async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_truncated() -> None:
+async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_truncated():
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
     run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
     done = await talk(run, userInfo="state")
@@ -348,7 +344,7 @@ _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
 
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_arbitrary_events_are_read_or_raise_agent_error(first: Any, second: Any, third: Any) -> None:
+def test_arbitrary_events_are_read_or_raise_agent_error(first, second, third):
     values = [first, second, third]
     keys = ("messageId", "toolCallId", "toolCallName", "delta", "content", "messages", "snapshot")
     keys += ("usage", "role")

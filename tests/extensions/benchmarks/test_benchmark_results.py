@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 
 import pytest
 from tool_results import (
@@ -61,13 +60,13 @@ def test_lm_eval_samples_count_once_per_filter_and_results_are_their_mean():
     ("base", {1: 0.4226190476190476, 2: 0.6388888888888888, 3: 0.7535714285714286, 5: 0.875, 7: 0.9583333333333334}),  # noqa: E501
     ("worse", {1: 0.28571428571428564, 2: 0.41269841269841273, 3: 0.4761904761904762, 5: 0.5714285714285715, 7: 0.6666666666666666}),  # noqa: E501
 ])  # fmt: skip
-def test_human_eval_pass_at_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
+def test_human_eval_pass_at_k_equals_the_official_value_exactly(name, stated):
     results = read_set(f"human-eval/{name}.jsonl_results.jsonl")
     assert (results.suite, official_score(results).pass_at_k) == ("HumanEval", stated)
     assert (official_score(results).value, official_score(results).of) == (stated[1], 3)
 
 
-def test_human_eval_timeout_counts_as_failed_and_contradictory_row_is_refused() -> None:
+def test_human_eval_timeout_counts_as_failed_and_contradictory_row_is_refused():
     results = read_set("human-eval/base.jsonl_results.jsonl")
     assert outcomes_by_test(results)["HumanEval/2"] == [PASSED, *[FAILED] * 7]
     assert row_of(results, "HumanEval/2", 1).reason == "timed out"
@@ -76,7 +75,7 @@ def test_human_eval_timeout_counts_as_failed_and_contradictory_row_is_refused() 
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 127, 128, 129, 164, 1000])
-def test_means_are_summed_as_numpy_does(size: int) -> None:
+def test_means_are_summed_as_numpy_does(size):
     numpy = pytest.importorskip("numpy")
     values = [math.sin(i) ** 2 for i in range(size)]
     assert pass_at_k.mean(values) == float(numpy.array(values).mean())
@@ -107,7 +106,7 @@ def test_swe_bench_errors_are_undecided_and_bad_totals_contradict():
 
 
 @pytest.mark.parametrize(("name", "resolved"), [("base", 4), ("worse", 1)])
-def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int) -> None:
+def test_swe_bench_score_is_share_of_resolved_instances(name, resolved):
     score = official_score(read_set(f"swe-bench/demo__agent.{name}.json"))
     assert (score.name, score.value, score.of) == ("resolved", resolved / 10, 10)
 
@@ -117,11 +116,11 @@ def test_swe_bench_score_is_share_of_resolved_instances(name: str, resolved: int
     ("base", {1: 0.6833333333333333, 2: 0.4666666666666666, 3: 0.3}),
     ("worse", {1: 0.35, 2: 0.13333333333333333, 3: 0.05, 4: 0.0}),
 ])  # fmt: skip
-def test_tau2_pass_hat_k_equals_the_official_value_exactly(name: str, stated: dict[int, float]) -> None:
+def test_tau2_pass_hat_k_equals_the_official_value_exactly(name, stated):
     assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
 
-def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls() -> None:
+def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls():
     results = read_set("tau2/base.json")
     assert (results.suite, results.arm) == ("mock", "demo-agent")
     assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
@@ -137,7 +136,7 @@ def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls() -> No
     assert official_score(index) == official_score(whole)
 
 
-def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden() -> None:
+def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden():
     results = read_set("gaia/base.jsonl")
     passed = {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED]}
     assert outcomes_by_test(results) == passed | {"q4": [Undecided.EMPTY]}
@@ -154,7 +153,7 @@ def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden() ->
     )
 
 
-def test_agentbench_status_takes_precedence_over_the_result() -> None:
+def test_agentbench_status_takes_precedence_over_the_result():
     folder = "agentbench/base/demo-agent"
     dbbench, system, webshop = (
         read_set(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop")
@@ -206,6 +205,6 @@ CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
     (CONFIG + FAIL + CONFIG + PASS, [FAILED, PASSED]),
     (CONFIG + FAIL + PASS, [FAILED, PASSED]),
 ])  # fmt: skip
-def test_webarena_error_is_kept_unless_task_was_continued(log: str, expected: list[Any]) -> None:
+def test_webarena_error_is_kept_unless_task_was_continued(log, expected):
     (results,) = read_text(log, "log.txt")
     assert outcomes_by_test(results) == {"7": expected}

@@ -55,13 +55,13 @@ def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @each_row("epochs", [[{"epoch": "1"}, {"epoch": "2"}], [{"epoch": "1"}] * 2, [{}, {}], [None] * 2])
-def test_error_in_one_epoch_does_not_affect_other_epoch(epochs: list[Any]) -> None:
+def test_error_in_one_epoch_does_not_affect_other_epoch(epochs):
     first, second = ({"metadata": epoch} for epoch in epochs)
     assert eee_samples(first, second | {"error": "gone"}) == {"one": [PASSED, ERROR]}
     assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}
 
 
-def test_metric_error_fails_its_epoch_and_repeated_metric_is_a_new_trial() -> None:
+def test_metric_error_fails_its_epoch_and_repeated_metric_is_a_new_trial():
     other = {"evaluation_result_id": "includes:accuracy"}
     assert eee_samples({}, other | {"error": "gone"}) == {"one": [ERROR]}
     assert eee_samples(other | {"error": "gone"}, {}) == {"one": [ERROR]}

@@ -118,7 +118,7 @@ async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub
     assert "authorization" not in headers
 
 
-async def test_placeholders_in_the_body_are_filled_in(stub: Endpoint) -> None:
+async def test_placeholders_in_the_body_are_filled_in(stub):
     """A bare placeholder becomes the JSON value, one inside other text its text."""
     body = {
         "text": "{{message}}",
@@ -189,9 +189,7 @@ async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_clo
 
 
 @each_row("body", [{}, {"id": None}, {"id": " "}, {"id": {"x": 1}}, {"id": True}, []])
-async def test_open_response_without_session_id_is_an_error_that_names_its_path(
-    stub: Endpoint, body: Any
-) -> None:
+async def test_open_response_without_session_id_is_an_error_that_names_its_path(stub, body):
     stub.answer = lambda asked: body
     agent = agent_at(stub.url, options={"open": {"session": "$.id"}})
     with pytest.raises(AgentError, match=r"without an id at \$\.id: .*adapterOptions\.open\.session"):
@@ -210,7 +208,7 @@ async def test_open_response_without_session_id_is_an_error_that_names_its_path(
     # What a check must not find may stand in any part.
     ({"reply": ["Hi", {"type": "text", "text": "PIN 12"}, {"type": "image"}]}, "$.reply", "Hi\n\nPIN 12"),
 ])  # fmt: skip
-def test_texts_at_the_path_are_joined_by_blank_lines(body: Any, path: str, text: str) -> None:
+def test_texts_at_the_path_are_joined_by_blank_lines(body, path, text):
     assert read(body, text=path).agent == text
 
 
@@ -227,7 +225,7 @@ TEXTLESS = [
 
 
 @each_row("body", TEXTLESS)
-def test_missing_reply_text_raises_error_that_quotes_the_answer(body: Any) -> None:
+def test_missing_reply_text_raises_error_that_quotes_the_answer(body):
     message = r"has no text at \$\.reply: .*adapterOptions\.reply\.text"
     with pytest.raises(AgentError, match=message) as caught:
         read(body)
@@ -254,7 +252,7 @@ def test_missing_reply_text_raises_error_that_quotes_the_answer(body: Any) -> No
     ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
     ({"tools": 7}, "$.tools", None),
 ])  # fmt: skip
-def test_workflows_and_rules_are_read_or_unknown(body: Any, path: str, names: Any) -> None:
+def test_workflows_and_rules_are_read_or_unknown(body, path, names):
     """An empty list is evidence of none; what cannot be read is unknown."""
     reply = read({"reply": "Hi", **body}, workflows=path, rules=path)
     assert (reply.workflows, reply.rules) == (names, names)
@@ -277,7 +275,7 @@ def test_workflows_and_rules_are_read_or_unknown(body: Any, path: str, names: An
     (["plan", 7], "$.p", None, ()),
     ("plan", "$.q", None, ()),
 ])  # fmt: skip
-def test_params_are_read_from_objects_and_lists(found: Any, path: str, params: Any, named: Any) -> None:
+def test_params_are_read_from_objects_and_lists(found, path, params, named):
     reply = read({"reply": "Hi", "p": found}, params=path)
     assert (reply.params, reply.named_params) == (params, named)
 
@@ -291,7 +289,7 @@ def test_params_are_read_from_objects_and_lists(found: Any, path: str, params: A
     ({"tools": {"refund": {}}}, None),
     ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
 ])  # fmt: skip
-def test_tool_calls_are_read_or_unknown(body: Any, calls: Any) -> None:
+def test_tool_calls_are_read_or_unknown(body, calls):
     """A path that finds nothing is no evidence; an empty list is evidence of none."""
     reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
     assert [(call.name, call.arguments) for call in reply.tool_calls or ()] == (calls or [])
@@ -303,7 +301,7 @@ PATHS = {"toolCalls": "$.tools", "params": "$.slots", "rules": "$.rules", "integ
 PATHS |= {"escalated": "$.over", "error": "$.error"}
 
 
-def test_path_that_finds_nothing_is_reported_with_shape_of_answer() -> None:
+def test_path_that_finds_nothing_is_reported_with_shape_of_answer():
     tools = [{"title": "refund", "cost": 3}, {"title": "x", "cost": 4}]
     body = {"reply": "Hi", "tools": tools, "slots": None}
     reply = read(body, **PATHS)
@@ -331,7 +329,7 @@ def test_path_that_finds_nothing_is_reported_with_shape_of_answer() -> None:
     assert len(message) < 500
 
 
-def test_integrations_are_read_with_every_spelling_of_status() -> None:
+def test_integrations_are_read_with_every_spelling_of_status():
     called = [
         "crm",
         {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
@@ -353,7 +351,7 @@ FLAGS = [(True, True), (False, False), ([True, False], True), ([False], False), 
 
 
 @each_row(("found", "escalated"), FLAGS)
-def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found: Any, escalated: Any) -> None:
+def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found, escalated):
     assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
     if escalated:  # words may be missing then
@@ -361,7 +359,7 @@ def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found: Any
 
 
 @each_row("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
-def test_non_boolean_hand_over_value_is_rejected(found: Any) -> None:
+def test_non_boolean_hand_over_value_is_rejected(found):
     """A ticket's status "open" once ended every conversation after its first turn."""
     with pytest.raises(AgentError) as error:
         read({"reply": "Hi", "x": found}, escalated="$.x")
@@ -387,15 +385,13 @@ def test_non_boolean_hand_over_value_is_rejected(found: Any) -> None:
     ({"contains": "team"}, ["team"], True),
     (True, "true", True),
 ])  # fmt: skip
-def test_escalated_when_decides_which_value_is_a_hand_over(
-    wanted: Any, found: Any, escalated: bool | None
-) -> None:
+def test_escalated_when_decides_which_value_is_a_hand_over(wanted, found, escalated):
     paths = {"escalated": "$.x", "escalatedWhen": wanted}
     assert read({"reply": "Hi", "x": found}, **paths).handed_over is escalated
     assert read({"reply": "Hi"}, **paths).handed_over is None
 
 
-def test_hand_over_is_found_by_json_path_filter_and_unknown_if_unreported() -> None:
+def test_hand_over_is_found_by_json_path_filter_and_unknown_if_unreported():
     paths = {"escalated": "$.events[?@.type == 'handoff']", "escalatedWhen": {"exists": True}}
     events = [{"type": "text"}, {"type": "handoff"}]
     assert read({"reply": "Hi", "events": events}, **paths).handed_over is True
@@ -418,7 +414,7 @@ def test_hand_over_is_found_by_json_path_filter_and_unknown_if_unreported() -> N
     ({"reply": "Hi", "x": False}, {"escalated": "$.x"}, None),
     ({"reply": "Hi", "flows": [], "tools": ["to_person"]}, {"workflows": "$.flows"}, True),
 ])  # fmt: skip
-def test_call_of_escalation_tool_counts_as_hand_over(body: Any, paths: Any, handed_over: bool | None) -> None:
+def test_call_of_escalation_tool_counts_as_hand_over(body, paths, handed_over):
     """That none was called is known only if all calls are known, and the agent's own report is."""
     options = HttpReply.model_validate({**REPLY, "toolCalls": "$.tools", **paths})
     reader = Reader(options, escalation_tools=["to_person"])
@@ -434,7 +430,7 @@ def test_call_of_escalation_tool_counts_as_hand_over(body: Any, paths: Any, hand
     ("", False, None),
     ([], False, None),
 ])  # fmt: skip
-def test_error_path_is_read_as_text_object_or_flag(found: Any, failed: bool, detail: str | None) -> None:
+def test_error_path_is_read_as_text_object_or_flag(found, failed, detail):
     reply = read({"reply": "Hi", "x": found}, error="$.x")
     assert (reply.error_response, reply.error_detail) == (failed, detail)
     assert read({"reply": "Hi"}, error="$.x").error_response is None
@@ -473,22 +469,20 @@ def test_tokens_are_summed_and_workflows_and_params_come_from_their_own_paths():
     (Fault(302, headers={"Location": "https://a.example/"}), "redirects to https://a.example .302"),
     ({"reply": " " * 17_000_000}, "answered with more than 16 MB"),
 ])  # fmt: skip
-async def test_unusable_http_answer_is_an_error_with_the_reason(
-    stub: Endpoint, answer: Any, message: str
-) -> None:
+async def test_unusable_http_answer_is_an_error_with_the_reason(stub, answer, message):
     stub.answer = lambda asked: answer
     with pytest.raises(AgentError, match=message):
         await say(agent_at(stub.url), "Hello")
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_refused_key_error_names_the_option_and_hides_the_key(stub: Endpoint, status: int) -> None:
+async def test_refused_key_error_names_the_option_and_hides_the_key(stub, status):
     stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
     with pytest.raises(AgentAccessError, match=r"refused the key.*Key \*\*\* is unknown.*CI_EVALS_AGENT_KEY"):
         await say(agent_at(stub.url), "Hello")
 
 
-async def test_litellm_status_400_for_a_wrong_key_is_reported_as_a_wrong_key(stub: Endpoint) -> None:
+async def test_litellm_status_400_for_a_wrong_key_is_reported_as_a_wrong_key(stub):
     """Once the key was accepted, it is not what is wrong."""
     refusal = Fault(400, '{"error": {"message": "No connected db.", "type": "no_db_connection"}}')
     stub.faults = [refusal]
@@ -501,7 +495,7 @@ async def test_litellm_status_400_for_a_wrong_key_is_reported_as_a_wrong_key(stu
         await say(agent, "Hello")
 
 
-async def test_errors_that_quote_the_answer_hide_all_secrets(stub: Endpoint) -> None:
+async def test_errors_that_quote_the_answer_hide_all_secrets(stub):
     redactor = Redactor(values=["long-secret-value"])
     agent = agent_at(stub.url, redactor=redactor, headers={"x-t": "header-secret"})
     echo = f"long-secret-value header-secret {endpoints.KEY}"
@@ -513,7 +507,7 @@ async def test_errors_that_quote_the_answer_hide_all_secrets(stub: Endpoint) -> 
             assert secret not in str(caught.value)
 
 
-async def test_only_openings_and_rate_limited_messages_are_resent(stub: Endpoint, waits: list[float]) -> None:
+async def test_only_openings_and_rate_limited_messages_are_resent(stub, waits):
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
     agent = agent_at(stub.url, waits, options={"open": {"path": "/open", "session": "$.id"}})
     stub.faults = [Fault(500), Fault(502)]
@@ -569,9 +563,7 @@ async def test_unreachable_unsendable_or_oversized_requests_name_the_option(stub
     ({"reply": REPLY | {"error": "$[?match(@.a, 'b')]"}}, ("reply", "error"), "'match' is not defined"),
     ({"reply": REPLY | {"escalatedWhen": "x"}}, ("reply",), "escalatedWhen is given, but escalated is not"),
 ])  # fmt: skip
-def test_invalid_options_are_refused_with_their_position(
-    options: dict[str, Any], place: tuple[str, ...], message: str
-) -> None:
+def test_invalid_options_are_refused_with_their_position(options, place, message):
     with pytest.raises(ValidationError) as refused:
         HttpOptions.model_validate({"send": SEND, "reply": REPLY, **options})
     (error,) = refused.value.errors()
@@ -586,15 +578,13 @@ def test_invalid_options_are_refused_with_their_position(
     ({"base_url": "https://u:p@agents.example"}, "may not contain a user name"),
     ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
 ])  # fmt: skip
-def test_unsendable_key_header_or_base_url_is_refused_before_the_run(
-    config: dict[str, Any], message: str
-) -> None:
+def test_unsendable_key_header_or_base_url_is_refused_before_the_run(config, message):
     with pytest.raises(UsageError, match=message) as caught:
         agent_at(config.pop("base_url", "http://127.0.0.1"), **config)
     assert "clé" not in str(caught.value)
 
 
-def test_secrets_in_configured_headers_are_found_by_header_name() -> None:
+def test_secrets_in_configured_headers_are_found_by_header_name():
     headers = {"Authorization": "Bearer abc-123456", "X-Api-Key": "{{key}}", "X-A": "qa", "cookie": "sid=1"}
     assert [*secrets_of({"headers": headers})] == ["Bearer", "abc-123456", "sid=1"]
     for odd in (None, {}, {"headers": None}, {"headers": [1]}, {"headers": {"key": 7}}):
@@ -603,7 +593,7 @@ def test_secrets_in_configured_headers_are_found_by_header_name() -> None:
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_responses())
-def test_arbitrary_http_bytes_are_read_or_raise_agent_error(answer: bytes) -> None:
+def test_arbitrary_http_bytes_are_read_or_raise_agent_error(answer):
     async def say_once() -> None:
         options = {"open": {"session": "$.id"}, "reply": {"text": "$"}}
         async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
@@ -616,7 +606,7 @@ def test_arbitrary_http_bytes_are_read_or_raise_agent_error(answer: bytes) -> No
 @pytest.mark.slow
 @settings(max_examples=examples(200))
 @given(endpoints.any_json())
-def test_arbitrary_json_reply_is_read_or_raises_agent_error(value: Any) -> None:
+def test_arbitrary_json_reply_is_read_or_raises_agent_error(value):
     for path in ("$", "$.*", "$..name", "$[?@.name]"):
         paths = {name: path for name in HttpReply.model_fields if name != "text"}
         with suppress(AgentError):

@@ -172,7 +172,7 @@ async def test_streamed_events_become_one_reply_also_with_an_error_or_a_refused_
 
 
 @pytest.mark.parametrize("stream", ["sse", "ndjson"])
-async def test_stream_without_until_ends_when_connection_closes(stream: str) -> None:
+async def test_stream_without_until_ends_when_connection_closes(stream):
     """`[DONE]` is no event."""
     async with streaming(answer_with(*ANSWER, "[DONE]")) as agent:
         (reply,) = await say(agent_at(agent.url, stream, until=None), "Hi")
@@ -180,7 +180,7 @@ async def test_stream_without_until_ends_when_connection_closes(stream: str) -> 
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: str) -> None:
+async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream):
     go_on = asyncio.Event()
 
     async def answer(_: Any, write: Write) -> None:
@@ -197,7 +197,7 @@ async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream: 
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
-async def test_named_sse_events_are_read_and_quoted_if_text_is_missing() -> None:
+async def test_named_sse_events_are_read_and_quoted_if_text_is_missing():
     stream = '"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1'
     async with streaming(answer_with(stream)) as agent:
         reply = {"text": "$[?@.event == 'word'].data.w"}
@@ -212,7 +212,7 @@ async def test_named_sse_events_are_read_and_quoted_if_text_is_missing() -> None
 
 
 @each_row("stream", STREAMS)
-async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream: str) -> None:
+async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream):
     """By a path with a filter. A path that leads nowhere is no evidence."""
     async with streaming(answer_with(text("No."), END)) as agent:
         (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
@@ -238,9 +238,7 @@ CUT_OFF = "ended its stream before the answer was complete, after 1 event|did no
     (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
     (broken, r"sent an event that cannot be read \(not JSON\): {'type': 'end'}"),
 ])  # fmt: skip
-async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(
-    stream: str, answer: Answer, message: str
-) -> None:
+async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(stream, answer, message):
     async with streaming(answer) as agent:
         with pytest.raises(AgentError, match=message):
             await say(agent_at(agent.url, stream), "Hi", timeout=0.3)
@@ -268,14 +266,14 @@ async def test_websocket_that_closes_redirects_or_answers_too_much_is_an_error()
 
 
 @pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
-async def test_second_answer_over_a_websocket_fails_the_conversation(texts: tuple[str, ...]) -> None:
+async def test_second_answer_over_a_websocket_fails_the_conversation(texts):
     """It could be taken for the answer to the next message."""
     async with streaming(answer_with(*ANSWER, END)) as agent:
         with pytest.raises(AgentError, match="sent more than one answer to a request"):
             await say(agent_at(agent.url, "websocket"), *texts)
 
 
-async def test_websocket_ignores_extra_messages_and_reconnects_after_close() -> None:
+async def test_websocket_ignores_extra_messages_and_reconnects_after_close():
     async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
     assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
@@ -285,7 +283,7 @@ async def test_websocket_ignores_extra_messages_and_reconnects_after_close() -> 
     assert ([reply.agent for reply in replies], len(agent.requests)) == (["Done: 42 €"] * 2, 2)
 
 
-async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
+async def test_recorded_stream_of_an_ai_sdk_server_is_read():
     """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
 
     async def recorded(name: str) -> list[Any]:
@@ -315,13 +313,13 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read() -> None:
     ({"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
      "they belong to the connection"),
 ])  # fmt: skip
-def test_incompatible_stream_options_are_refused(options: dict[str, Any], message: str) -> None:
+def test_incompatible_stream_options_are_refused(options, message):
     given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
     with pytest.raises(ValidationError, match=message):
         HttpOptions.model_validate(given)
 
 
-def test_every_error_message_on_the_page_is_tested() -> None:
+def test_every_error_message_on_the_page_is_tested():
     tried = Path(__file__).read_text() + (Path(__file__).parents[2] / "adapters/test_streams.py").read_text()
     tried = re.sub(r"\\(.)", r"\1", tried)
     for message, _ in table("message", (ROOT / "docs/http-streams.md").read_text()):

@@ -109,7 +109,7 @@ async def test_request_has_whole_conversation_and_optional_system_message_and_ke
     assert "authorization" not in stub.asked[-1].headers
 
 
-async def test_options_are_sent_as_body_query_and_headers(stub: Endpoint) -> None:
+async def test_options_are_sent_as_body_query_and_headers(stub):
     stub.key = "other"
     agent = agent_at(
         f"{stub.url}/v1/chat/completions",
@@ -179,8 +179,8 @@ TOOLS = {"request": {"tools": [{"type": "function"}]}}
     ({"function_call": "refund"}, {"request": {"functions": [{"name": "refund"}]}}, None),
 ])  # fmt: skip
 async def test_missing_tool_calls_prove_no_call_only_if_message_or_request_has_tools(
-    stub: Endpoint, message: dict[str, Any], options: dict[str, Any], workflows: Any
-) -> None:
+    stub, message, options, workflows
+):
     reply = await reply_to(stub, completion("Hi", **message), **options)
     assert reply.workflows == workflows
     why = 'return "tool_calls": []' if not any(message.values()) else "cannot be read"
@@ -199,14 +199,12 @@ async def test_missing_tool_calls_prove_no_call_only_if_message_or_request_has_t
     ('["a"]', {"input": ["a"]}),
     ('{"a": 1', None),
 ])  # fmt: skip
-async def test_non_object_arguments_become_input_parameter(
-    stub: Endpoint, arguments: str, params: dict[str, Any] | None
-) -> None:
+async def test_non_object_arguments_become_input_parameter(stub, arguments, params):
     reply = await reply_to(stub, completion("Hi", tool_calls=tool_calls(("look_up", arguments))))
     assert reply.params == params
 
 
-async def test_tool_results_are_sent_until_agent_replies(stub: Endpoint) -> None:
+async def test_tool_results_are_sent_until_agent_replies(stub):
     answers = [
         completion(
             "Let me look.", finish="tool_calls", tool_calls=tool_calls(("look_up", {"id": 7}), ("clock", ""))
@@ -293,12 +291,12 @@ async def test_escalation_tool_hands_over_refusal_is_a_reply_and_filtered_answer
     ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "Look"}, 7, "!"], "Look!"),
     ([{"type": "refusal", "refusal": "I can't."}], "I can't."),
 ])  # fmt: skip
-async def test_text_is_joined_from_content_parts(stub: Endpoint, content: Any, text: str) -> None:
+async def test_text_is_joined_from_content_parts(stub, content, text):
     assert (await reply_to(stub, completion(content))).agent == text
 
 
 @each_row("usage", [None, (None, None), ("21", 5.5), (-1, True), (10**20, 10**20)])
-async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub: Endpoint, usage: Any) -> None:
+async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub, usage):
     body = completion("Hi", usage=None)
     if usage:
         body["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
@@ -326,21 +324,19 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub: Endpoint, us
     (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
     (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
 ])  # fmt: skip
-async def test_unusable_response_is_agent_error(stub: Endpoint, body: Any, message: str) -> None:
+async def test_unusable_response_is_agent_error(stub, body, message):
     with pytest.raises(AgentError, match=message):
         await reply_to(stub, body)
 
 
 @each_row("finish", ["length", "tool_calls", "function_call"])
-async def test_truncated_or_contradictory_reply_without_calls_leaves_calls_unknown(
-    stub: Endpoint, finish: str
-) -> None:
+async def test_truncated_or_contradictory_reply_without_calls_leaves_calls_unknown(stub, finish):
     reply = await reply_to(stub, completion("Done.", finish=finish, tool_calls=[]))
     assert (reply.agent, reply.tool_calls, reply.workflows) == ("Done.", None, None)
 
 
 @each_row("status", [401, 403])
-async def test_rejected_key_raises_access_error_without_the_key(stub: Endpoint, status: int) -> None:
+async def test_rejected_key_raises_access_error_without_the_key(stub, status):
     message = f"Incorrect key: {endpoints.KEY} {'x' * 280}{endpoints.KEY}"
     stub.faults = [Fault(status, json.dumps({"error": {"message": message}}))]
     with pytest.raises(AgentAccessError) as caught:
@@ -350,7 +346,7 @@ async def test_rejected_key_raises_access_error_without_the_key(stub: Endpoint, 
     assert endpoints.KEY[:8] not in str(caught.value)
 
 
-async def test_errors_contain_no_secrets(stub: Endpoint) -> None:
+async def test_errors_contain_no_secrets(stub):
     redactor = Redactor(values=["Ida Berg the user"])
     agent = agent_at(stub.url, redactor=redactor, headers={"x-t": "header-secret"})
     echo = f"Ida Berg the user header-secret {endpoints.KEY}"
@@ -411,21 +407,21 @@ async def test_failed_message_is_not_kept_and_tool_rounds_share_the_turn_timeout
     ({"base_url": "api.openai.com"}, "`base_url=`"),
     ({"base_url": "https://h/v1?x=1"}, "must end before"),
 ])  # fmt: skip
-def test_invalid_key_header_or_url_is_usage_error(config: dict[str, Any], message: str) -> None:
+def test_invalid_key_header_or_url_is_usage_error(config, message):
     with pytest.raises(UsageError, match=message) as caught:
         ChatAgent(AgentSettings(**{"model": "m", "api_key": "k", "base_url": "http://127.0.0.1", **config}))
     assert "clé" not in str(caught.value)
 
 
 @each_row("request_", [{"messages": []}, {"model": "m"}, {"stream": True}])
-def test_request_option_cannot_override_reserved_fields(request_: dict[str, Any]) -> None:
+def test_request_option_cannot_override_reserved_fields(request_):
     with pytest.raises(ValueError, match=f"may not hold '{next(iter(request_))}'"):
         ChatOptions(request=request_)
 
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(world.odd_responses())
-def test_any_http_answer_is_read_or_an_agent_error(answer: bytes) -> None:
+def test_any_http_answer_is_read_or_an_agent_error(answer):
     async def say_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 3) as (url, _):
             with suppress(AgentError):
@@ -436,7 +432,7 @@ def test_any_http_answer_is_read_or_an_agent_error(answer: bytes) -> None:
 
 @settings(max_examples=examples(200))
 @given(endpoints.any_json())
-def test_any_completion_json_is_read_or_an_agent_error(message: Any) -> None:
+def test_any_completion_json_is_read_or_an_agent_error(message):
     for body in (message, {"choices": [message]}, {"choices": [{"message": message}], "usage": message}):
         with suppress(AgentError):
             read = chat_wire.read(body, Redactor())

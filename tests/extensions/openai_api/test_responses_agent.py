@@ -204,7 +204,7 @@ async def test_recorded_responses_of_proxy_and_agent_are_read():
     assert "previous_response_id" in asked[1][2]
 
 
-async def test_key_is_checked_without_model_call() -> None:
+async def test_key_is_checked_without_model_call():
     """By the list of models, or a request without input."""
     with endpoints.serving(lambda _: world.fault(400)) as stub:
 
@@ -231,7 +231,7 @@ async def test_key_is_checked_without_model_call() -> None:
     (broken({"output": response("Hi")["output"]}), "has no id, by which the next message could continue"),
     (world.fault(404, "Previous response not found"), "answered with status 404 to POST /v1/responses"),
 ])  # fmt: skip
-async def test_unusable_response_is_agent_error(answer: Any, why: str) -> None:
+async def test_unusable_response_is_agent_error(answer, why):
     assert why in await error_of(answer)
 
 
@@ -254,7 +254,7 @@ async def test_filtered_answer_is_an_error_response_and_raw_answers_are_kept_for
 @pytest.mark.slow
 @settings(max_examples=examples(300))
 @given(any_json(), any_json(), any_json())
-def test_any_response_json_is_read_or_an_agent_error(first: Any, second: Any, third: Any) -> None:
+def test_any_response_json_is_read_or_an_agent_error(first, second, third):
     keys = ("call_id", "id", "name", "arguments", "input", "output", "action", "status", "error", "content")
     values = (first, second, third) * 4
     kinds = ("message", "function_call", "function_call_output", "mcp_call", "web_search_call", "news_call")

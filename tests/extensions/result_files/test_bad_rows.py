@@ -130,7 +130,7 @@ BAD_ROWS = [
 
 
 @each_row(("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS])
-def test_malformed_row_becomes_error_without_affecting_good_rows(data: bytes, test: str, reason: str) -> None:
+def test_malformed_row_becomes_error_without_affecting_good_rows(data, test, reason):
     result = rows_of(data)
     assert [row.passed for row in result[:GOOD]] == [True] * GOOD
     bad = result[GOOD]
@@ -153,7 +153,7 @@ BENCHMARK_REWARDS += [(WEBSHOP, (0, "output", "result", "reward"))]
 
 
 @each_row(("name", "path"), BENCHMARK_REWARDS)
-def test_nan_reward_makes_only_its_benchmark_row_an_error(name: str, path: tuple[str | int, ...]) -> None:
+def test_nan_reward_makes_only_its_benchmark_row_an_error(name, path):
     text = (FILES / name).read_text()
     before = rows_of(text.encode())
     value = [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
@@ -171,13 +171,13 @@ WITHOUT_GOOD_ROW = [
 
 
 @each_row(("data", "message"), WITHOUT_GOOD_ROW)
-def test_file_without_any_good_row_is_refused(data: bytes, message: str) -> None:
+def test_file_without_any_good_row_is_refused(data, message):
     with pytest.raises(UsageError) as error:
         rows_of(data)
     assert message in str(error.value)
 
 
-def test_agreeing_outcomes_pass_and_missing_outcome_is_undecided() -> None:
+def test_agreeing_outcomes_pass_and_missing_outcome_is_undecided():
     forms = ({"passed": 1.0}, {"passed": "1.0"})
     for row in (*forms, *({"passed": True, "correct": other} for other in (1, None))):
         assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
@@ -197,11 +197,11 @@ LINE = b'{"test": "t", "passed": true}\n'
     b"\ntest,passed\nt,true\nt,true\n",
     b"\r\n\r\ntest,passed\r\nt,true\r\nt,true\r\n",
 ])  # fmt: skip
-def test_empty_lines_before_and_between_rows_are_skipped(data: bytes) -> None:
+def test_empty_lines_before_and_between_rows_are_skipped(data):
     assert [(row.test, row.passed) for row in rows_of(data)] == [("t", True), ("t", True)]
 
 
-def test_deepeval_latest_run_is_read_and_link_after_upload_is_refused() -> None:
+def test_deepeval_latest_run_is_read_and_link_after_upload_is_refused():
     rows = rows_of(json.dumps({"testRunData": json.loads(deepeval(name="last"))}).encode())
     assert [row.test for row in rows] == ["t0", "t1", "t2", "last"]
     with pytest.raises(UsageError, match="has no known format"):
@@ -237,7 +237,7 @@ def ok_row(test: str = "t", **fields: Any) -> Row:
     ([ok_row(cost_usd=float("nan"))], "cost is nan"),
     ([ok_row(score=0.5, cost_usd=0.1, seconds=0)], None),
 ])  # fmt: skip
-def test_invalid_row_is_refused(rows: list[Row], message: str | None) -> None:
+def test_invalid_row_is_refused(rows, message):
     with nullcontext() if message is None else pytest.raises(UsageError, match=re.escape(message or "")):
         check(ResultSet(suite="s", rows=rows), SourceFile("f.json", b""), READER)
 
@@ -248,7 +248,7 @@ def test_invalid_row_is_refused(rows: list[Row], message: str | None) -> None:
     ("test,passed\ncaf\xe9,true\n".encode("latin-1"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
     ("test,passed\na,true\n".encode("utf-16"), r"x\.csv: is neither UTF-8 text nor a zip file\. "),
 ])  # fmt: skip
-def test_file_without_known_format_is_refused_with_its_reason(data: bytes, message: str) -> None:
+def test_file_without_known_format_is_refused_with_its_reason(data, message):
     with pytest.raises(UsageError, match=f"^{message}"):
         read_file(SourceFile("x.csv", data))
 
@@ -257,7 +257,7 @@ def test_file_without_known_format_is_refused_with_its_reason(data: bytes, messa
     "text",
     ["test,passed\n" + "a,true\n" * 4, '{"test": "a", "passed": true}\n' * 4, "<testcase name='a'/>" * 4],
 )
-def test_file_with_too_many_rows_is_refused(text: str, monkeypatch) -> None:
+def test_file_with_too_many_rows_is_refused(text, monkeypatch):
     monkeypatch.setattr(source, "MOST_ROWS", 3)
     document = f"<testsuite>{text}</testsuite>" if text.startswith("<") else text
     with pytest.raises(UsageError, match=r"has more than 3 rows\. Split it by suite"):

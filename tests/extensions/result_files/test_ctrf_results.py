@@ -41,7 +41,7 @@ def read(text: str) -> ResultSet:
     return result
 
 
-def test_jest_report_is_read() -> None:
+def test_jest_report_is_read():
     results = read_set("ctrf/jest.json")
     assert results.suite == "jest"
     assert not results.contradictions
@@ -57,7 +57,7 @@ def test_jest_report_is_read() -> None:
 
 
 @pytest.mark.parametrize(("tool", "outer"), [("vitest", "outer > inner"), ("mocha", "outer adds")])
-def test_rerun_test_has_its_counted_failure_before_its_pass(tool: str, outer: str) -> None:
+def test_rerun_test_has_its_counted_failure_before_its_pass(tool, outer):
     results = read_set(f"ctrf/{tool}.json")
     assert not results.contradictions
     result = outcomes_by_test(results)
@@ -99,7 +99,7 @@ def test_failed_attempts_become_trials_and_equal_names_in_two_suites_two_tests()
     ({"passed": True}, "summary.passed is True, which is no count."),
     ({"failed": -1}, "summary.failed is -1, which is no count."),
 ])  # fmt: skip
-def test_total_contradicted_by_tests_is_reported(summary: dict[str, Any], message: str) -> None:
+def test_total_contradicted_by_tests_is_reported(summary, message):
     assert read(report(entry("passed"), summary=summary)).contradictions == (message,)
 
 
@@ -126,7 +126,7 @@ def test_missing_total_and_bad_environment_or_exit_code_are_contradictions():
     ({"flaky": "yes"}, "flaky is 'yes', which is neither true nor false"),
     ({"flaky": 1}, "flaky is 1, which is neither true nor false"),
 ])  # fmt: skip
-def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields: dict[str, Any], reason: str) -> None:
+def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields, reason):
     results = read(report(entry("passed", **fields), entry("passed", "b")))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [ERROR], "b": [PASSED]}, reason)
 
@@ -137,7 +137,7 @@ def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields: dict[str, 
     (report(entry("passed", retries=10**9)), "retries of 'a' is 1,000,000,000"),
     (report(), "has no rows"),
 ])  # fmt: skip
-def test_broken_report_is_refused(text: str, message: str) -> None:
+def test_broken_report_is_refused(text, message):
     with pytest.raises(UsageError, match=message):
         read(text)
 
@@ -146,7 +146,7 @@ def read_own(*tests: TestResult) -> ResultSet:
     return read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
 
 
-def test_own_report_is_read_with_the_same_outcomes() -> None:
+def test_own_report_is_read_with_the_same_outcomes():
     failed = build.trial_result(findings=(build.finding("failed", reason="no refund"),))
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
     results = read_own(

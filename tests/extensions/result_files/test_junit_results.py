@@ -63,7 +63,7 @@ def test_failures_errors_skips_and_reruns_are_distinguished():
     ('status="run" result="completed"/>', True),
     ('status="passed"/>', True),
 ])  # fmt: skip
-def test_worst_element_or_status_attribute_decides_outcome(case: str, expected: object) -> None:
+def test_worst_element_or_status_attribute_decides_outcome(case, expected):
     assert outcomes_of(read(suite(f'<testcase name="a" {case}'))) == [expected]
 
 
@@ -94,7 +94,7 @@ def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
     ("<promptfoo/>", "no known format"),
     ("<a", "no known format"),
 ])  # fmt: skip
-def test_broken_or_foreign_file_is_refused(text: str, message: str) -> None:
+def test_broken_or_foreign_file_is_refused(text, message):
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
 
@@ -161,9 +161,7 @@ FAILED = '<testcase classname="a.test.js" name="f" time="0.1"><failure message="
     (VITEST.format(0), "", "0", True),
     ('name="pytest"', FAILED, "0", True),
 ])  # fmt: skip
-def test_vitest_tests_not_started_after_failure_are_undecided(
-    attributes: str, other: str, time: str, expected: object
-) -> None:
+def test_vitest_tests_not_started_after_failure_are_undecided(attributes, other, time, expected):
     case = f'<testcase classname="a.test.js" name="a" time="{time}"></testcase>'
     row = read(suite(other + case, attributes)).rows[-1]
     assert (row.passed or row.undecided) == expected

@@ -48,7 +48,7 @@ def suite(cases: str, attributes: str = "", inner: str = "") -> str:
     (f'<testsuites skipped="1">{suite(PASSED)}</testsuites>', "testsuites counts 1 skipped test"),
     (f'<testsuites disabled="1">{suite(PASSED)}</testsuites>', "testsuites counts 1 skipped test"),
 ])  # fmt: skip
-def test_total_contradicted_by_test_cases_is_reported(text: str, message: str) -> None:
+def test_total_contradicted_by_test_cases_is_reported(text, message):
     result = read(text).contradictions
     assert [message in one for one in result] == [True]
 
@@ -69,19 +69,19 @@ def test_total_contradicted_by_test_cases_is_reported(text: str, message: str) -
     f'<testsuites tests="2">{suite(PASSED)}{suite(OTHER)}</testsuites>',
     *(path.read_text() for path in sorted(FILES.glob("*.xml"))),
 ])  # fmt: skip
-def test_totals_as_real_runners_count_them_cause_no_contradiction(text: str) -> None:
+def test_totals_as_real_runners_count_them_cause_no_contradiction(text):
     assert read(text).contradictions == ()
 
 
 @each_row("name", ["pytest", "gradle", "mocha", "behave", "unittest"])
-def test_test_case_missing_from_real_file_is_noticed(name: str) -> None:
+def test_test_case_missing_from_real_file_is_noticed(name):
     text = (FILES / f"{name}.xml").read_text()
     case = re.search(r"<testcase [^>]*[^/]>.*?</testcase>", text, re.DOTALL)
     assert case
     assert read(text.replace(case[0], "", 1)).contradictions
 
 
-def test_contradictions_are_limited_and_mention_pytest_subtests() -> None:
+def test_contradictions_are_limited_and_mention_pytest_subtests():
     suites = suite(PASSED, 'tests="9"') * 50
     messages = read(f"<testsuites>{suites}</testsuites>").contradictions
     assert (len(messages), messages[-1]) == (6, "45 more of its totals contradict its test cases.")
@@ -102,7 +102,7 @@ ERROR, SKIP = Undecided.ERROR, Undecided.SKIPPED
     ('status="run" result="failed"', False),
     ('status="error" result="completed"', ERROR),
 ])  # fmt: skip
-def test_junit_status_words_are_mapped_and_unknown_ones_are_errors(case: str, expected: object) -> None:
+def test_junit_status_words_are_mapped_and_unknown_ones_are_errors(case, expected):
     (row,) = read(suite(f'<testcase name="a" {case}/>')).rows
     assert (row.undecided or row.passed) == expected
     assert bool(row.reason) is (row.undecided is ERROR)
@@ -115,7 +115,7 @@ def test_junit_status_words_are_mapped_and_unknown_ones_are_errors(case: str, ex
     ('<error message="later"/><failure message="no server"/>', False),
     ('<skipped/><error message="no server"/>', ERROR),
 ])  # fmt: skip
-def test_child_elements_override_status(status: str, child: str, expected: object) -> None:
+def test_child_elements_override_status(status, child, expected):
     (row,) = read(suite(f'<testcase name="a" status="{status}">{child}</testcase>')).rows
     assert (row.undecided or row.passed, row.reason) == (expected, "no server")
 
@@ -163,5 +163,5 @@ def within(title: str, *inner: str) -> str:
     (suite('<testcase name="a"><flakyFailure/></testcase>'), ["a", "a"]),
     (suite('<testcase name="a"><failure/><rerunError/><rerunFailure/></testcase>'), ["a", "a", "a"]),
 ])  # fmt: skip
-def test_test_names_are_unique_within_file(text: str, names: list[str]) -> None:
+def test_test_names_are_unique_within_file(text, names):
     assert [row.test for row in read(text).rows] == names

@@ -36,7 +36,7 @@ from ci_evals.extensions.result_files.reading import read_file, readers
 
 
 @pytest.mark.parametrize("name", ["inspect/numbers.json", "inspect/numbers.eval", "inspect/deflated.eval"])
-def test_inspect_json_and_eval_formats_give_same_rows(name: str) -> None:
+def test_inspect_json_and_eval_formats_give_same_rows(name):
     results = read_set(name)
     assert (results.suite, results.arm) == ("numbers", "mockllm/model")
     decided = {"one": [PASSED] * 3, "two": [FAILED, PASSED, PASSED], "three": [FAILED] * 3}
@@ -96,7 +96,7 @@ def with_value(value: Any) -> dict[str, Any]:
     *(("C", 1), ("P", 0.5), ("I", 0), ("N", 0), (True, 1), (0.25, 0.25), ("0.75", 0.75), ("yes", 1)),
     *(({"match": "C"}, 1), (None, None), (math.nan, None)),
 ])  # fmt: skip
-def test_inspect_values_become_scores_or_are_undecided(value: Any, score: float | None) -> None:
+def test_inspect_values_become_scores_or_are_undecided(value, score):
     (results,) = read_text(json.dumps(with_value(value)))
     row = results.rows[0]
     if score is None:
@@ -106,12 +106,12 @@ def test_inspect_values_become_scores_or_are_undecided(value: Any, score: float 
 
 
 @each_row("value", [7, -1, "perhaps", [1], {}])
-def test_inspect_log_with_invalid_score_value_is_refused(value: Any) -> None:
+def test_inspect_log_with_invalid_score_value_is_refused(value):
     assert "looks like an Inspect log, but is broken" in read_error(with_value(value))
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="zipfile reads zstd")
-def test_missing_zstd_reader_is_reported_with_install_command(monkeypatch) -> None:
+def test_missing_zstd_reader_is_reported_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "backports.zstd.zipfile", None)
     spec = find_spec(SourceFile.__module__)
     without = module_from_spec(spec)
@@ -204,14 +204,14 @@ def real_files() -> list[str]:
 
 
 @each_row("name", real_files())
-def test_format_is_recognized_by_content(name: str) -> None:
+def test_format_is_recognized_by_content(name):
     data = (FILES / name).read_bytes()
     reader, _ = read_file(SourceFile("renamed", data, gaia_answers()))
     assert reader.format == name.partition("/")[0]
 
 
 @each_row("name", real_files())
-def test_truncated_file_is_refused_or_has_fewer_rows(name: str) -> None:
+def test_truncated_file_is_refused_or_has_fewer_rows(name):
     data = (FILES / name).read_bytes()
     before = sum(len(results.rows) for results in read_file(SourceFile(name, data, gaia_answers()))[1])
     for end in (len(data) // 3, len(data) - 20):
@@ -255,7 +255,7 @@ MUTATED = [
 
 
 @pytest.mark.parametrize("name", MUTATED)
-def test_field_of_wrong_type_is_usage_error_or_ignored(name: str) -> None:
+def test_field_of_wrong_type_is_usage_error_or_ignored(name):
     lines = name.endswith(".jsonl")
     document = json.loads((FILES / name).read_text().partition("\n")[0]) if lines else load_json(name)
     for mutated in mutations(document):
@@ -265,6 +265,6 @@ def test_field_of_wrong_type_is_usage_error_or_ignored(name: str) -> None:
             assert str(error).startswith("f.json: ")  # noqa: PT017  # both ends are right
 
 
-def test_every_reader_has_a_real_file() -> None:
+def test_every_reader_has_a_real_file():
     formats = {name.partition("/")[0] for name in real_files()}
     assert formats >= readers().keys() - {"junit", "rows", "ci-evals"}
