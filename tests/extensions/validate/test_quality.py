@@ -326,9 +326,7 @@ def test_problems_are_printed_with_their_places_without_secrets(shop):
     (shop / "evals/broken.yaml").write_text(BROKEN.replace("tool_caled", "${SHOP_KEY}"))
     env = {"SHOP_KEY": "key-of-the-shop-123", "GITHUB_ACTIONS": "true"}
     code, run, error = validate(shop, "evals/broken.yaml", env=env)
-    assert code == 2
-    assert "key-of-the-shop" not in json.dumps(run)
-    assert "::error" in error
+    assert (code, "key-of-the-shop" in json.dumps(run), "::error" in error) == (2, False, True)
 
 
 @pytest.mark.slow
