@@ -42,10 +42,8 @@ async def test_results_do_not_depend_on_concurrency():
     def answer(prompt):
         return judge(world.ModelRequest("", "", prompt.system, prompt.text, "", {}, {}))
 
-    texts = [
-        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), result, STUDY_TIME)
-        for parallel in (1, 7, 40)
-    ]
+    asks = [ask_with(fakes.ScriptedLLM(answer), parallel=parallel) for parallel in (1, 7, 40)]
+    texts = [await prefer(ask, result, STUDY_TIME) for ask in asks]
     assert texts[0] == texts[1] == texts[2]
     assert texts[0].wins > 5
 

@@ -111,10 +111,9 @@ runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 
 def run(root, *args, cwd, program=ELSEWHERE, **env):
     """Run the command line of a package elsewhere, or another program that imports it."""
-    (root / "elsewhere.py").write_text(program)
-    return forked_command(
-        *args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(root / "elsewhere.py")
-    )
+    script = root / "elsewhere.py"
+    script.write_text(program)
+    return forked_command(*args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(script))
 
 
 def test_bundled_extensions_are_found_and_entry_points_read_as_by_importlib(tmp_path):
@@ -161,9 +160,8 @@ def test_extensions_in_a_checkout_are_not_loaded(target, tmp_path):
         assert ran.returncode == 0, ran.stderr
         assert ("greet" in ran.stdout, "noise " in ran.stdout, ran.stderr) == (False, True, "")
     script = [sys.executable, str(Path(ci_evals.__file__).parents[1] / "entrypoint.py"), "--help"]
-    ran = subprocess.run(
-        script, cwd=checkout, env=env | {"PYTHONPATH": str(checkout)}, capture_output=True, check=True
-    )
+    env |= {"PYTHONPATH": str(checkout)}
+    ran = subprocess.run(script, cwd=checkout, env=env, capture_output=True, check=True)
     assert b"greet" not in ran.stdout
 
 
@@ -179,18 +177,16 @@ def test_example_extension_of_the_page_works_and_all_parts_are_named_there(site,
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.endswith("baseUrl: is missing: the address of the desk\n")
     with endpoints.serving(lambda asked: {"said": f"{asked.path} {asked.body['text']}"}) as desk:
-        (tmp_path / "s.json").write_text(
-            json.dumps(suite | {"baseUrl": desk.url, "adapterOptions": {"desk": "returns"}})
-        )
+        suite |= {"baseUrl": desk.url, "adapterOptions": {"desk": "returns"}}
+        (tmp_path / "s.json").write_text(json.dumps(suite))
         ran = run(site, "run", "s.json", "--provider=offline", "--quiet", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     ran = run(site, "score", "results", cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == ("100.0\n", "")
     check_provider(site, tmp_path)
     listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
-    assert {part: {*names} for part, names in listed.items()} == {
-        part: {*names} for part, names in NEEDED.items()
-    }
+    listed, needed = ({part: {*names} for part, names in each.items()} for each in (listed, NEEDED))
+    assert listed == needed
 
 
 GATEWAY = """

@@ -38,7 +38,7 @@ def criteria(test: int) -> tuple[str, str]:
     return f"\x1b[31mNothing\x1b[0m of {test} is ##[error]deleted, {SECRET}", f"Order {test} is cancelled"
 
 
-def save(folder: Path, who: str, **fields) -> Path:
+def save(folder: Path, who: str) -> None:
     """Save a run of five tests."""
 
     def trial(test: int):
@@ -51,12 +51,8 @@ def save(folder: Path, who: str, **fields) -> Path:
     tests = [build.test_result(f"T{test}", trials=(trial(test),)) for test in range(5)]
     suite = build.suite_result("Stub", *tests, judge_model="some-model")
     folder.mkdir()
-    file = folder / "_results.json"
-    file.write_text(
-        report_texts.results_json_text(build.results(suite, run=build.run_info(id=who, **fields))),
-        encoding="utf-8",
-    )
-    return file
+    results = build.results(suite, run=build.run_info(id=who))
+    (folder / "_results.json").write_text(report_texts.results_json_text(results), encoding="utf-8")
 
 
 def assert_no_secret(completed, llm, root: Path) -> None:
@@ -127,20 +123,17 @@ def test_interrupted_study_saves_what_was_asked_and_exits_with_130(runs):
     assert saved_study(runs, "preference")["pairs"] == 3
 
 
-def suite(root: Path, **more) -> str:
+def suite(root: Path) -> str:
     """Write the suite of these runs."""
-    turns = [{"user": "x"}]
     evaluations = [[{"criterion": one} for one in criteria(test)] for test in range(5)]
-    tests = (
-        {"name": f"T{test}", "turns": turns, "evaluations": evaluations[test]} | more for test in range(5)
-    )
+    turns = [{"user": "x"}]
+    tests = [{"name": f"T{n}", "turns": turns, "evaluations": some} for n, some in enumerate(evaluations)]
     return write_suite(root, *tests)
 
 
 def judge(asked: world.ModelRequest) -> str:
-    return fakes.judge_answer(
-        "fail" if "cancelled" in seeded_judges.prompt_block(asked.text, "criterion") else "pass"
-    )
+    criterion = seeded_judges.prompt_block(asked.text, "criterion")
+    return fakes.judge_answer("fail" if "cancelled" in criterion else "pass")
 
 
 @pytest.mark.end_to_end

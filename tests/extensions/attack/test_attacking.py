@@ -31,9 +31,8 @@ def _trial(reply: str):
     return judged_trial(reply, "failed", "passed", "failed", turns=turns)
 
 
-MANY = as_saved_run(
-    run_of_tests(*(build.test_result(f"T{test}", trials=(_trial(f"reply-{test}."),)) for test in range(20)))
-)
+_TESTS = (build.test_result(f"T{test}", trials=(_trial(f"reply-{test}."),)) for test in range(20))
+MANY = as_saved_run(run_of_tests(*_TESTS))
 
 
 def gullible(kind: str, share: float, noise: float):

@@ -128,9 +128,8 @@ def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls():
     assert (row_of(results, "0").cost_usd, row_of(results, "3", 3).trial) == (0.012, 3)
     user, called, result = row_of(read_set("tau2/base.json"), "0").conversation
     assert (user.role, result.text) == ("user", "Done.")
-    assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
-        ("find_order", {"id": 7}, '{"state": "sent"}')
-    ]
+    (call,) = called.tool_calls
+    assert (call.name, call.arguments, call.result) == ("find_order", {"id": 7}, '{"state": "sent"}')
     whole, index = read_set("tau2/base.json"), read_set("tau2/simulation_index.json")
     assert outcomes_by_test(index) == outcomes_by_test(whole)
     assert official_score(index) == official_score(whole)
@@ -148,16 +147,14 @@ def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden():
     data = (FILES / "gaia/base.jsonl").read_bytes()
     with pytest.raises(UsageError, match="`answers="):
         read_file(SourceFile("s.jsonl", data))
-    assert "tasks that gaia/metadata.jsonl does not have" in read_error(
-        '{"task_id": "q9", "model_answer": "1"}\n'
-    )
+    unknown = '{"task_id": "q9", "model_answer": "1"}\n'
+    assert "tasks that gaia/metadata.jsonl does not have" in read_error(unknown)
 
 
 def test_agentbench_status_takes_precedence_over_the_result():
     folder = "agentbench/base/demo-agent"
-    dbbench, system, webshop = (
-        read_set(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop")
-    )
+    runs = (read_set(f"{folder}/{task}-std/runs.jsonl") for task in ("dbbench", "os", "webshop"))
+    dbbench, system, webshop = runs
     assert (dbbench.suite, dbbench.arm) == ("dbbench-std", "demo-agent")
     assert list(outcomes_by_test(dbbench).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [PASSED]]
     assert list(outcomes_by_test(system).values()) == [[PASSED], [FAILED], [FAILED], [INFRA], [INFRA]]

@@ -21,9 +21,8 @@ def store(folder, outcome: str, reruns: Reruns | None = None):
         tests.append(build.test_result(f"Test {number}", trials=trials))
     info = build.run_info(id=folder.name, reruns=reruns)
     folder.mkdir()
-    (folder / "_results.json").write_text(
-        report_texts.results_json_text(build.results(build.suite_result("S", *tests), run=info))
-    )
+    results = build.results(build.suite_result("S", *tests), run=info)
+    (folder / "_results.json").write_text(report_texts.results_json_text(results))
     return str(folder)
 
 

@@ -51,9 +51,8 @@ def test_odds_of_single_trials_impossible_gates_or_taken_trials_are_printed(tmp_
     assert "Each test has one trial, so its own noise is unknown." in text
     assert "would miss: n/a." in text
     file = tmp_path / "_results.json"
-    file.write_text(
-        report_texts.results_json_text(build.results(run=build.run_info(config={"minScore": 10**400})))
-    )
+    results = build.results(run=build.run_info(config={"minScore": 10**400}))
+    file.write_text(report_texts.results_json_text(results))
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out
     results = in_rounds()

@@ -150,10 +150,8 @@ async def test_calls_of_every_form_are_read_and_missing_arguments_leave_params_u
     assert (reply.workflows, reply.params) == (("refund",), {"days": 3})
     # Also those of other calls: a check that a parameter was not given must not pass.
     for missing in ({}, {"arguments": None}):
-        calls = [
-            *tool_calls(("refund", {"plan": "Pro"})),
-            {"id": "c", "function": {"name": "look_up"} | missing},
-        ]
+        bare = {"id": "c", "function": {"name": "look_up"} | missing}
+        calls = [*tool_calls(("refund", {"plan": "Pro"})), bare]
         reply = await reply_to(stub, completion("Hi", tool_calls=calls))
         assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
         assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]

@@ -81,15 +81,13 @@ async def test_sample_of_pairs_is_spread_by_the_seed_and_unmatched_tests_are_rep
     for pair in one.pairs:
         ours, theirs = (trial.turns[0].agent for trial in pair.trials)
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
-    same = build.test_result(
-        "same", trials=(judged_trial("a", "passed"), judged_trial("b", "passed", index=2))
-    )
+    trials = judged_trial("a", "passed"), judged_trial("b", "passed", index=2)
+    same = build.test_result("same", trials=trials)
     cut = replace(same, trials=(replace(same.trials[0], status="interrupted"), same.trials[1]))
     changed = build.test_result("changed", digest="a" * 64)
     head = as_saved_run(run_of_tests(same, changed, build.test_result("new"), id="a"))
-    base = as_saved_run(
-        run_of_tests(cut, replace(changed, digest="b" * 64), build.test_result("old"), id="b")
-    )
+    other = replace(changed, digest="b" * 64)
+    base = as_saved_run(run_of_tests(cut, other, build.test_result("old"), id="b"))
     paired_runs = pair_runs(head, base, 10, 0)
     assert [pair.trials[0].index for pair in paired_runs.pairs] == [2]
     unmatched = (paired_runs.only_in_head, paired_runs.only_in_base, paired_runs.changed)
@@ -98,9 +96,8 @@ async def test_sample_of_pairs_is_spread_by_the_seed_and_unmatched_tests_are_rep
 
 REJUDGED = run_of_agent("b", 1, origin=Origin(how="rejudge", run="a", started_at=STUDY_TIME))
 OTHER_TEST = as_saved_run(run_of_tests(build.test_result("x"), id="b"))
-EMPTY = as_saved_run(
-    run_of_tests(build.test_result("x", trials=(judged_trial("a", "passed", turns=()),)), id="a")
-)
+_TURNLESS = judged_trial("a", "passed", turns=())
+EMPTY = as_saved_run(run_of_tests(build.test_result("x", trials=(_TURNLESS,)), id="a"))
 
 
 @each_row(("head", "base", "message"), [

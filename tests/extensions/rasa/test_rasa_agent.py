@@ -105,11 +105,8 @@ async def test_unusable_answer_is_agent_error(path, change, why):
 
 async def test_images_buttons_payloads_and_rejected_actions_are_read():
     buttons = [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]
-    messages = [
-        {"text": "Look:", "buttons": buttons},
-        {"image": "http://a/b.png"},
-        {"custom": {"type": "map"}},
-    ]
+    messages = [{"text": "Look:", "buttons": buttons}, {"image": "http://a/b.png"}]
+    messages.append({"custom": {"type": "map"}})
     (hello, *_), _, _ = await converse("refund", in_answers("/webhooks/", lambda body: messages))
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
     rejected = {"event": "action_execution_rejected", "name": "refund"}

@@ -122,14 +122,12 @@ def test_missing_zstd_reader_is_reported_with_install_command(monkeypatch):
 
 def test_promptfoo_arms_have_outcomes_official_scores_assertions_and_cost():
     result = {results.arm: results for results in read_sets("promptfoo/shop.json")}
-    assert sorted(filter(None, result)) == [
-        f"{a} · {b}" for a in ("base", "flaky") for b in ("plain", "polite")
-    ]
+    arms = [f"{a} · {b}" for a in ("base", "flaky") for b in ("plain", "polite")]
+    assert sorted(filter(None, result)) == arms
     assert {results.suite for results in result.values()} == {"Shop answers"}
     decided = {"shipping": [PASSED, PASSED], "refund": [FAILED, FAILED]}
-    assert outcomes_by_test(result["base · plain"]) == decided | {
-        "question=Hello, answer=there": [SKIPPED, SKIPPED]
-    }
+    skipped = {"question=Hello, answer=there": [SKIPPED, SKIPPED]}
+    assert outcomes_by_test(result["base · plain"]) == decided | skipped
     assert outcomes_by_test(result["flaky · polite"])["refund"] == [ERROR, ERROR]
     prompts = load_json("promptfoo/shop.json")["results"]["prompts"]
     counts = [[one["metrics"][f"test{kind}Count"] for kind in ("Pass", "Fail", "Error")] for one in prompts]

@@ -30,9 +30,8 @@ def folder(tmp_path: Path) -> Path:
     findings = ((RIGHT,), (RIGHT, WRONG))
     trials = tuple(build.trial_result(n, turns=TALK, findings=some) for n, some in enumerate(findings, 1))
     tests = {"Refund": trials[:1], "Refund of a gift": trials}
-    suite = build.suite_result(
-        "Refunds", *(build.test_result(name, trials=some) for name, some in tests.items())
-    )
+    results = (build.test_result(name, trials=some) for name, some in tests.items())
+    suite = build.suite_result("Refunds", *results)
     (tmp_path / RESULTS).write_text("".join(results_json.render(build.results(suite))))
     return tmp_path
 

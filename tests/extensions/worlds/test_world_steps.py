@@ -70,9 +70,8 @@ async def test_setup_probe_and_teardown_run_in_order_and_a_cancelled_one_is_note
 
     insert = sql("INSERT INTO orders (id, status) VALUES (:id, 'new')", id="{{trial.id}}")
     probes = {"orders": sql("SELECT id, status FROM orders")}
-    world = World(
-        setup=(sql("DELETE FROM orders"), insert), probes=probes, teardown=(sql("DROP TABLE orders"),)
-    )
+    clear, drop = sql("DELETE FROM orders"), sql("DROP TABLE orders")
+    world = World(setup=(clear, insert), probes=probes, teardown=(drop,))
     await steps.set_up(world, NAMES)
     assert (await steps.probe(world, NAMES))["orders"].value == [{"id": "t1", "status": "new"}]
     await steps.tear_down(world, NAMES)
