@@ -336,7 +336,7 @@ def test_failing_export_of_an_extension_does_not_change_the_verdict(site, tmp_pa
     install(site, "sudden", after_run=AFTER_RUN + "def send(*_):\n    raise KeyError('address')\n")
     (tmp_path / "agent.py").write_text("def reply(text): return text")
     (tmp_path / "s.json").write_text(json.dumps(SUITE | {"adapter": "python:agent:reply"}))
-    ran = run(site, "run", "s.json", "--provider=offline", cwd=tmp_path)
+    ran = run(site, "run", "s.json", "--provider=offline", "--agent-in-process", cwd=tmp_path)
     assert "the results were not exported: ValueError: no route" in ran.stderr
     assert "the results were not exported: KeyError: 'address'" in ran.stderr
     results = json.loads((tmp_path / "results/_results.json").read_text())

@@ -153,9 +153,7 @@ def talk(folder, capsys):
 def test_reply_is_shown_with_calls_rules_latency_workflows_integrations_and_errors(talk, folder):
     talked = talk("refund A-1", "", "human")
     assert talked.code == Exit.PASSED
-    assert (
-        talked.shown
-        == """\
+    shown = """\
 you>   refund A-1
 agent> Fine: refund A-1
        Bye
@@ -170,8 +168,7 @@ agent> Fine: human
        | 1.25 s
 The conversation ended: the agent handed over to a person.
 """
-    )
-    assert talked.shop.closed == 1
+    assert (talked.shown, talked.shop.closed) == (shown, 1)
 
     class Aui(Shop):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # the port's own
@@ -328,16 +325,13 @@ def test_save_into_a_json_suite_keeps_its_tests(talk, tmp_path, indent):
     assert "Fine: refund A-2" in longer["tests"][2]["evaluations"][-1]["x-note"]
 
 
-OTHERS = {
-    "notes.yaml": ("just words", "is no suite with tests"),
-    "notes.txt": ("words", "is not a suite's name"),
-    "other.yaml": ("name: O\nadapter: demo\ntests: [{name: a}]\n", "its agent has the adapter 'demo'"),
-    "flow.yaml": ("{name: F, adapter: http, tests: [{name: a}]}\n", "cannot be added to its text"),
-    "broken.yaml": ("tests: [\n", "Name another file."),
-}
-
-
-@each_row(("name", "text", "why"), [(name, *row) for name, row in OTHERS.items()])
+@each_row(("name", "text", "why"), [
+    ("notes.yaml", "just words", "is no suite with tests"),
+    ("notes.txt", "words", "is not a suite's name"),
+    ("other.yaml", "name: O\nadapter: demo\ntests: [{name: a}]\n", "its agent has the adapter 'demo'"),
+    ("flow.yaml", "{name: F, adapter: http, tests: [{name: a}]}\n", "cannot be added to its text"),
+    ("broken.yaml", "tests: [\n", "Name another file."),
+])  # fmt: skip
 def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     (tmp_path / name).write_text(text)
     talked = talk("Hi", f"/save {name}")
@@ -345,16 +339,13 @@ def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     assert ((tmp_path / name).read_text(), talked.code) == (text, Exit.USAGE)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [  # each before anything is sent
-        ({"test": "nobody"}, "`test=`: 'nobody' is no test's name. Tests: 'Refund', 'Refund twice'."),
-        ({"test": "fund"}, "`test=`: 'fund' is part of several names. Tests: 'Refund', 'Refund twice'."),
-        ({"suite": None, "test": "x"}, "`test=`: names a test of a suite. Name the suite too."),
-        ({"suite": "none.yaml"}, "none.yaml"),
-        ({"suite": None}, "agentId"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [  # each before anything is sent
+    ({"test": "nobody"}, "`test=`: 'nobody' is no test's name. Tests: 'Refund', 'Refund twice'."),
+    ({"test": "fund"}, "`test=`: 'fund' is part of several names. Tests: 'Refund', 'Refund twice'."),
+    ({"suite": None, "test": "x"}, "`test=`: names a test of a suite. Name the suite too."),
+    ({"suite": "none.yaml"}, "none.yaml"),
+    ({"suite": None}, "agentId"),
+])  # fmt: skip
 def test_unknown_test_suite_or_agent_is_refused(talk, options, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         talk("Hi", **options)

@@ -67,7 +67,7 @@ def test_oldest_own_note_is_kept_or_recreated_and_rate_limits_are_retried(gitlab
     assert "note on !7 updated" in ran.stderr + ran.stdout
 
 
-REFUSALS = [
+@each_row(("answer", "words"), [
     (gitlab_api.error_response(401, "401 Unauthorized"), "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"),
     (gitlab_api.error_response(403, "403 Forbidden"), "scope api, role Reporter"),
     (gitlab_api.error_response(403, "403 Forbidden - The project is archived"), "or the project is archived"),
@@ -79,10 +79,7 @@ REFUSALS = [
     (gitlab_api.error_response(409, "Conflict"), "GitLab answered 409 (Conflict)"),
     (gitlab_api.error_response(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
     (Response("<html>Wrong door</html>", 200, content_type="text/html"), "something other than JSON"),
-]
-
-
-@each_row(("answer", "words"), REFUSALS)
+])  # fmt: skip
 def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, saved_runs, answer, words):
     gitlab.faults.append(("^POST", answer))
     ran = comment(gitlab, saved_runs / "failed")

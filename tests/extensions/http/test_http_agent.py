@@ -211,19 +211,9 @@ def test_texts_at_the_path_are_joined_by_blank_lines(body, path, text):
     assert read(body, text=path).agent == text
 
 
-TEXTLESS = [
-    {},
-    {"reply": None},
-    {"reply": {"text": "Hi"}},
-    {"reply": True},
-    {"reply": [None]},
-    [],
-    "Hi",
-    None,
-]
-
-
-@each_row("body", TEXTLESS)
+@each_row("body", [
+    {}, {"reply": None}, {"reply": {"text": "Hi"}}, {"reply": True}, {"reply": [None]}, [], "Hi", None,
+])  # fmt: skip
 def test_missing_reply_text_raises_error_that_quotes_the_answer(body):
     message = r"has no text at \$\.reply: .*adapterOptions\.reply\.text"
     with pytest.raises(AgentError, match=message) as caught:

@@ -370,6 +370,7 @@ async def test_message_is_resent_only_if_rate_limited_or_unavailable(stub, waits
         with pytest.raises(AgentError, match=f"answered with status {status}"):
             await send_messages(agent, "Hello")
         assert len(stub.asked) == before + 1
+    waits.clear()
     async with world.raw_server() as (url, heard):
         with pytest.raises(AgentError, match=r"the connection to the agent at 127.0.0.1:\d+ broke"):
             await send_messages(agent_at(url, waits), "Hello")

@@ -34,19 +34,12 @@ def contains(name, text):
 
 REFUND = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund"}
 TESTS = {"Hello": [contains("Greets", "Hello"), REFUND], "Goodbye": [contains("Parts", "Farewell")]}
-SUITE = {
-    "name": "Refunds",
-    "adapter": "python:mine:reply",
-    "tests": [
-        {
-            "name": f"Says {text.lower()}",
-            "guidelines": "Greet.",
-            "turns": [{"user": text}],
-            "evaluations": checks,
-        }
-        for text, checks in TESTS.items()
-    ],
-}
+GREET = {"guidelines": "Greet."}
+LISTED = [
+    GREET | {"name": f"Says {text.lower()}", "turns": [{"user": text}], "evaluations": checks}
+    for text, checks in TESTS.items()
+]
+SUITE = {"name": "Refunds", "adapter": "python:mine:reply", "tests": LISTED}
 KEY = "export-key-7710fe2c"
 
 
@@ -82,8 +75,8 @@ def run(tmp_path_factory):
         folder = tmp_path_factory.mktemp("run")
         (folder / "mine.py").write_text("def reply(message): return message")
         (folder / "suite.json").write_text(json.dumps(SUITE))
-        options = ("suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}", *options)
-        done = commands.ci_evals("run", *options, cwd=folder, env=environ)
+        own = ("--provider=offline", "--loops=2", "--agent-in-process", f"--otlp-endpoint={url}")
+        done = commands.ci_evals("run", "suite.json", *own, *options, cwd=folder, env=environ)
         file = folder / "results/_results.json"
         return done, dataclass_json.from_json(Results, file.read_text()) if file.exists() else None
 

@@ -162,14 +162,11 @@ def test_nan_reward_makes_only_its_benchmark_row_an_error(name, path):
     assert ([row.undecided for row in wrong], "nan" in wrong[0].reason.lower()) == ([Undecided.ERROR], True)
 
 
-WITHOUT_GOOD_ROW = [
+@each_row(("data", "message"), [
     (b"<testsuite name='s'><testcase name=''/><testcase name=' '/></testsuite>", "no name"),
     (b"test,score\na,70\nb,80\n", "score 70.0 is not a number from 0 to 1"),
     (b"test,passed\na,perhaps\nb,maybe\n", "row 1: passed is 'perhaps'"),
-]
-
-
-@each_row(("data", "message"), WITHOUT_GOOD_ROW)
+])  # fmt: skip
 def test_file_without_any_good_row_is_refused(data, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         rows_of(data)

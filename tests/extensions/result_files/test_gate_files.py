@@ -83,17 +83,14 @@ def test_format_options_apply_to_baseline_of_other_tool_but_not_to_own(gate, opt
     assert message.startswith("--baseline: old.json: was written by another version")
 
 
-UNKNOWN_COLUMNS = [
+@pytest.mark.parametrize(("text", "keys", "fields"), [
     ("question_id,mark\nq1,true\n", "question_id, mark", {"test": "$.question_id", "passed": "$.mark"}),
     ('{"case": "a", "reward": 0.5}\n', "case, reward", {"test": "$.case", "score": "$.reward"}),
     ('[{"task": {"id": 1}, "my \'mark\'": 0.25, "cost": 1}]', "task, my 'mark', cost",
      {"test": "$.task.id", "score": "$['my \\\\'mark\\\\'']", "cost": "$.cost"}),
     ('{"when": 1, "results": [{"task_id": "a", "reached": true}]}', "task_id, reached",
      {"rows": "$.results[*]", "test": "$.task_id", "passed": "$.reached"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "keys", "fields"), UNKNOWN_COLUMNS)
+])  # fmt: skip
 def test_rows_with_unknown_columns_get_working_map_suggested(gate, text, keys, fields):
     message = gate("a.txt", "--format=rows", code=2, a_txt=text)
     assert "--map is missing" in message

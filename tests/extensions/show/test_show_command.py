@@ -14,13 +14,8 @@ from ci_evals.extensions.show.show import show
 from ci_evals.reports import results_json
 from ci_evals.reports.names import RESULTS
 
-TEXTS = (
-    "user: I want my money back.",
-    "agent: Why? [REFUND_REQUEST]",
-    "user: It is too small.",
-    "agent: Done.",
-)
-TALK = build.transcript(" | ".join(TEXTS)).turns
+TEXTS = "user: I want my money back. | agent: Why? [REFUND_REQUEST] | user: It is too small. | agent: Done."
+TALK = build.transcript(TEXTS).turns
 RIGHT = build.finding(criterion="The workflow starts", evidence=(1,))
 WRONG = build.finding("failed", criterion="The amount is named", reason="No amount.", evidence=(2,))
 
