@@ -66,26 +66,20 @@ class Terminal:
         return self._process.wait(timeout=300)
 
 
-def test_ctrl_d_ends_the_session(tmp_path):
-    terminal = Terminal(tmp_path)
-    terminal.wait_for("you>")
-    terminal.type(b"hello\n")
-    terminal.wait_for("agent> Fine")
-    terminal.type(b"\x04")
-    assert terminal.end() == 0
-    assert (tmp_path / "closed").exists()
-
-
-@pytest.mark.parametrize("line", [b"hello\n", b"wait\n"], ids=["at the prompt", "during a reply"])
-def test_ctrl_c_ends_the_session(tmp_path, line):
+@pytest.mark.parametrize(
+    ("line", "keys", "code"),
+    [(b"hello\n", b"\x04", 0), (b"hello\n", b"\x03", 130), (b"wait\n", b"\x03", 130)],
+    ids=["Ctrl-D", "Ctrl-C at the prompt", "Ctrl-C during a reply"],
+)
+def test_ctrl_d_and_ctrl_c_end_the_session(tmp_path, line, keys, code):
     os.mkfifo(tmp_path / "waiting")
     terminal = Terminal(tmp_path)
     terminal.wait_for("you>")
     terminal.type(line)
     if line == b"hello\n":
+        terminal.wait_for("agent> Fine")
         terminal.wait_for("s\r\nyou>")
     else:
         (tmp_path / "waiting").read_text()  # a pipe, whose other end the agent opens
-    terminal.type(b"\x03")
-    assert terminal.end() == 130
-    assert (tmp_path / "closed").exists()
+    terminal.type(keys)
+    assert (terminal.end(), (tmp_path / "closed").exists()) == (code, True)

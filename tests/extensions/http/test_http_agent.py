@@ -47,12 +47,6 @@ def stub() -> Iterator[Endpoint]:
         yield stub
 
 
-@pytest.fixture
-def waits() -> list[float]:
-    """How long an agent waited before each resend; no test does."""
-    return []
-
-
 def agent_at(
     url: str,
     waits: list[float] | None = None,
@@ -151,7 +145,7 @@ async def test_placeholders_in_the_body_are_filled_in(stub):
     assert one["kept"] is True
 
 
-async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_close(stub, waits):
+async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_close(stub):
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
     body = {"text": "{{message}}", "n": "{{turn}}", "id": "{{uuid}}", "key": "k-{{uuid}}"}
     send = {"path": "/chat/{{turn}}", "body": body | {"chat": "{{session}}"}}
@@ -180,7 +174,7 @@ async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_clo
     assert (closed.method, closed.path, closed.body) == ("DELETE", "/chats/42", None)
     stub.asked.clear()
     stub.answer = lambda asked: world.SERVER_ERROR if asked.path == "/bye" else {"reply": "Hi"}
-    agent = agent_at(stub.url, waits, options={"close": {"path": "/bye"}})
+    agent = agent_at(stub.url, options={"close": {"path": "/bye"}})
     session = await agent.open_session(TEST)
     await agent.close(session)
     await agent.close(session)
@@ -496,7 +490,8 @@ async def test_errors_that_quote_the_answer_hide_all_secrets(stub):
             assert secret not in str(caught.value)
 
 
-async def test_only_openings_and_rate_limited_messages_are_resent(stub, waits):
+async def test_only_openings_and_rate_limited_messages_are_resent(stub):
+    waits = []
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
     agent = agent_at(stub.url, waits, options={"open": {"path": "/open", "session": "$.id"}})
     stub.faults = [Fault(500), Fault(502)]

@@ -42,12 +42,6 @@ def stub() -> Iterator[Endpoint]:
         yield stub
 
 
-@pytest.fixture
-def waits() -> list[float]:
-    """How long an agent waited before each resend; no test does."""
-    return []
-
-
 def agent_at(
     url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **config: Any
 ) -> ChatAgent:
@@ -360,7 +354,8 @@ async def test_errors_contain_no_secrets(stub):
             assert secret not in text
 
 
-async def test_message_is_resent_only_if_rate_limited_or_unavailable(stub, waits):
+async def test_message_is_resent_only_if_rate_limited_or_unavailable(stub):
+    waits = []
     agent = agent_at(stub.url, waits)
     stub.faults = [Fault(429), world.fault(503, retry_after="7")]
     (reply,) = await send_messages(agent, "Hello")
