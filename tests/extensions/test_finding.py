@@ -24,12 +24,9 @@ pytestmark = pytest.mark.slow
 
 PAGE = page("extensions.md")
 TEST = {
-    "name": "t",
-    "guidelines": "g",
-    "turns": [{"user": "hi"}],
-    "maxTurns": 1,
+    "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "maxTurns": 1,
     "evaluations": [{"criterion": "c", "strict": "contains", "text": "/desks/returns hi"}],
-}
+}  # fmt: skip
 SUITE = {"name": "s", "adapter": "", "tests": [TEST]}
 COMMANDS = '''
 from ci_evals.cli.settings.options import takes

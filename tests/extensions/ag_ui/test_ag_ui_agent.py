@@ -33,12 +33,9 @@ from ci_evals.support.redaction import Redactor
 
 RECORDED = Path(__file__).parents[2] / "agents/recorded_http"
 TEST = Test(
-    name="Refund",
-    user_info={"name": "Ida Berg", "orders": ["A-1"]},
-    guidelines="You want your money back.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+    name="Refund", user_info={"name": "Ida Berg", "orders": ["A-1"]}, guidelines="You want your money back.",
+    turns=({"user": "Hello"},), evaluations=({"criterion": "Helpful"},),
+)  # fmt: skip
 CALLS = [("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42})]
 CALLS += [("refund", {"order": "A-1", "amount": 42}, "ok")]
 LOOKUP = ag_ui_call("lookup", {"order": "A-1"}, '{"order": "A-1", "paid": 42}')
@@ -383,17 +380,14 @@ FAILS = {
     "A.15 a text is no number": ({"/": 9}, [["test", "/~1", "9"]], "(test '/~1'): the values differ"),
     "true is not 1": ({"a": [1]}, [["test", "/a", [True]]], "(test '/a'): the values differ"),
     "nothing to replace": (
-        {},
-        [["add", "/b", 1], ["replace", "/c", 1]],
-        "operation 1 (replace '/c'): no such path",
+        {}, [["add", "/b", 1], ["replace", "/c", 1]], "operation 1 (replace '/c'): no such path",
     ),
     "nothing to remove": ({"a": [1]}, [["remove", "/a/1"]], "(remove '/a/1'): no such path"),
     "no index": ({"a": [1]}, [["add", "/a/01", 1]], "(add '/a/01'): no such path"),
     "a negative index": ({"a": [1]}, [["replace", "/a/-1", 1]], "(replace '/a/-1'): no such path"),
     "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "(add '/a/0'): no such path"),
     "into itself": (
-        {"a": {}},
-        [["move", "/a/b", "/a"]],
+        {"a": {}}, [["move", "/a/b", "/a"]],
         "(move '/a' to '/a/b'): Cannot move values into their own children",
     ),
     "nothing to copy": ({"a": [1]}, [["copy", "/b", "/a/-"]], "(copy '/a/-' to '/b'): "),
@@ -401,7 +395,7 @@ FAILS = {
     "a huge index": ({"a": [1]}, [["remove", "/a/" + "9" * 6000]], "…'): no such path"),
     "no pointer": ({}, [["add", "a", 1]], "(add 'a'): no such path"),
     "no operation of the standard": ({}, [["addap", "/a", 1]], "Unknown operation 'addap'"),
-}
+}  # fmt: skip
 
 
 def patched(document, *patches):

@@ -183,13 +183,10 @@ The conversation ended: the agent handed over to a person.
     parts.context.show = shown.append
     asyncio.run(chat.talk(Participants(Aui())))
     assert shown[1].splitlines() == [
-        "agent>",
-        "       | workflows: RETURN_REQUEST",
-        "       | integrations: orders (500)",
-        "       | other tool calls unknown: the trace is late",
-        "       | error response: no orders",
+        "agent>", "       | workflows: RETURN_REQUEST", "       | integrations: orders (500)",
+        "       | other tool calls unknown: the trace is late", "       | error response: no orders",
         "       | 0.000 s",
-    ]
+    ]  # fmt: skip
 
 
 def test_chat_uses_the_tests_data_and_world_which_undo_and_restart_open_anew(talk):

@@ -30,13 +30,10 @@ from ci_evals.extensions.http.wire import Reader
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida Berg", "plan": {"name": "Pro & Co"}, "days": 3},
-    guidelines="You want your deposit back.",
-    system_prompt="Be brief.",
-    turns=({"user": "Hello"},),
+    name="Deposit", user_info={"name": "Ida Berg", "plan": {"name": "Pro & Co"}, "days": 3},
+    guidelines="You want your deposit back.", system_prompt="Be brief.", turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
-)
+)  # fmt: skip
 SEND = {"path": "/chat", "body": {"text": "{{message}}"}}
 REPLY = {"text": "$.reply"}
 
@@ -114,19 +111,12 @@ async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub
 async def test_placeholders_in_the_body_are_filled_in(stub):
     """A bare placeholder becomes the JSON value, one inside other text its text."""
     body = {
-        "text": "{{message}}",
-        "before": "{{history}}",
-        "all": "{{messages}}",
-        "parts": "{{uiMessages}}",
-        "user": "{{userInfo}}",
-        "plan": "{{ userInfo.plan.name }}",
-        "days": "{{userInfo.days}}",
+        "text": "{{message}}", "before": "{{history}}", "all": "{{messages}}", "parts": "{{uiMessages}}",
+        "user": "{{userInfo}}", "plan": "{{ userInfo.plan.name }}", "days": "{{userInfo.days}}",
         "note": "{{userInfo.name}} stays {{userInfo.days}} days {{userInfo.none}}",
-        "none": "{{userInfo.none}}",
-        "who": ["{{agentId}}", "{{model}}", "{{systemPrompt}}"],
-        "id": "{{session}}",
-        "kept": True,
-    }
+        "none": "{{userInfo.none}}", "who": ["{{agentId}}", "{{model}}", "{{systemPrompt}}"],
+        "id": "{{session}}", "kept": True,
+    }  # fmt: skip
     agent = agent_at(stub.url, options={"send": {"body": body}}, agent_id="a1", model="m1")
     await say(agent, "Hello", 'A "quote"')
     one, two = (asked.body for asked in stub.asked)
@@ -314,17 +304,13 @@ def test_path_that_finds_nothing_is_reported_with_shape_of_answer():
 
 def test_integrations_are_read_with_every_spelling_of_status():
     called = [
-        "crm",
-        {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
-        {"code": "mail", "statusCode": "200"},
-        {"code": "sms", "status_code": "late"},
-    ]
+        "crm", {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
+        {"code": "mail", "statusCode": "200"}, {"code": "sms", "status_code": "late"},
+    ]  # fmt: skip
     assert read({"reply": "Hi", "x": called}, integrations="$.x").integrations == (
-        Integration(code="crm"),
-        Integration(code="bank", status=503, type="REST", error="down"),
-        Integration(code="mail", status=200),
-        Integration(code="sms"),
-    )
+        Integration(code="crm"), Integration(code="bank", status=503, type="REST", error="down"),
+        Integration(code="mail", status=200), Integration(code="sms"),
+    )  # fmt: skip
     unreadable = ({}, {"x": None}, {"x": [{"id": 4}]}, {"x": ["crm", {"id": 4}]})
     for body, integrations in (({"x": []}, ()), *((each, None) for each in unreadable)):
         assert read({"reply": "Hi", **body}, integrations="$.x").integrations == integrations

@@ -30,11 +30,9 @@ from ci_evals.extensions.http.options import HttpOptions
 TEST = Test(name="Refund", guidelines="g", turns=({"user": "Hi"},), evaluations=({"criterion": "Helpful"},))
 STREAMS = ["sse", "ndjson", "websocket"]
 REPLY = {
-    "text": "$[?@.type == 'text'].delta",
-    "toolCalls": "$[?@.type == 'call']",
-    "error": "$[?@.type == 'error'].message",
-    "outputTokens": "$[*].usage.output",
-}
+    "text": "$[?@.type == 'text'].delta", "toolCalls": "$[?@.type == 'call']",
+    "error": "$[?@.type == 'error'].message", "outputTokens": "$[*].usage.output",
+}  # fmt: skip
 UNTIL = "$[?@.type == 'end']"
 Write = Callable[[Any], Awaitable[None]]
 Answer = Callable[[Any, Write], Awaitable[None]]

@@ -137,11 +137,9 @@ async def test_unreadable_calls_leave_all_calls_unknown(new):
 
 async def test_input_context_config_resume_and_key_are_sent_with_a_run():
     options = {
-        "input": {"plan": "{{userInfo.name}}"},
-        "context": {"user": "{{userInfo}}"},
-        "config": {"configurable": {"thread": "{{session}}"}},
-        "resume": {"answer": "{{message}}"},
-    }
+        "input": {"plan": "{{userInfo.name}}"}, "context": {"user": "{{userInfo}}"},
+        "config": {"configurable": {"thread": "{{session}}"}}, "resume": {"answer": "{{message}}"},
+    }  # fmt: skip
     exchanges = recorded_http.load(RECORDED / "langgraph-inside.json")
     with recorded_http.serve_recorded(exchanges) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "outer", "secret-key-1", **options)

@@ -277,12 +277,8 @@ tests:
     evaluations:
     - criterion: Friendly # at the end"""
     fields = [
-        "- criterion: Refunds",
-        "  strict: tool_called",
-        "  toolName: refund",
-        "  args:",
-        "    order: '4711'",
-    ]
+        "- criterion: Refunds", "  strict: tool_called", "  toolName: refund", "  args:", "    order: '4711'",
+    ]  # fmt: skip
     assert lines_added(text, "shop.yaml") == ["      " + field for field in fields]
     assert lines_added(text, "shop.yaml", "Two")[0] == "    - criterion: Refunds"
     text = "tests: [{name: One, evaluations: [{criterion: Friendly}]}] # all\n"

@@ -141,12 +141,10 @@ def suite_of(copies):
 
 BUNDLED = ("demo:hr", "demo:retail", "demo:airbnb")
 MISBEHAVIORS = {
-    Misbehavior.ESCALATE_EARLY: "hand_over_added",
-    Misbehavior.FORGET_PARAMETER: "param_changed",
-    Misbehavior.SKIP_RULES: "rule_dropped",
-    Misbehavior.WRONG_INTEGRATION: "call_dropped",
+    Misbehavior.ESCALATE_EARLY: "hand_over_added", Misbehavior.FORGET_PARAMETER: "param_changed",
+    Misbehavior.SKIP_RULES: "rule_dropped", Misbehavior.WRONG_INTEGRATION: "call_dropped",
     Misbehavior.LEAK: "data_told",
-}
+}  # fmt: skip
 """What the demo agent can do wrong, and the kind of fault that is closest to it.
 
 `claims` is left out: a probe of the demo's world needs a session's id, and there is none before the first

@@ -26,13 +26,9 @@ from ci_evals.extensions.openai_api.options import ChatOptions
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Deposit",
-    user_info={"name": "Ida Berg", "days": 3},
-    guidelines="You want your deposit back.",
-    system_prompt="Be brief.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+    name="Deposit", user_info={"name": "Ida Berg", "days": 3}, guidelines="You want your deposit back.",
+    system_prompt="Be brief.", turns=({"user": "Hello"},), evaluations=({"criterion": "Helpful"},),
+)  # fmt: skip
 REFUND = tool_calls(("refund", {"plan": "Pro", "days": 3}))
 
 
@@ -108,14 +104,12 @@ async def test_options_are_sent_as_body_query_and_headers(stub):
     agent = agent_at(
         f"{stub.url}/v1/chat/completions",
         options={
-            "request": {"temperature": 0, "metadata": {"team": "qa"}},
-            "query": {"api-version": "2026-01-01"},
-            "headers": {"api-key": "{{key}}", "X-Team": "a"},
-            "userInfo": "metadata",
+            "request": {"temperature": 0, "metadata": {"team": "qa"}}, "query": {"api-version": "2026-01-01"},
+            "headers": {"api-key": "{{key}}", "X-Team": "a"}, "userInfo": "metadata",
         },
         headers={"x-team": " other "},
         debug=True,
-    )
+    )  # fmt: skip
     (reply,) = await send_messages(agent, "Hello")
     (asked,) = stub.asked
     assert (asked.path, asked.query) == ("/v1/chat/completions", {"api-version": "2026-01-01"})

@@ -30,13 +30,9 @@ from ci_evals.extensions.openai_api.responses_agent import ResponsesAgent
 from ci_evals.support.redaction import Redactor
 
 TEST = Test(
-    name="Refund",
-    user_info={"name": "Ida Berg"},
-    guidelines="You want your money back.",
-    system_prompt="Be brief.",
-    turns=({"user": "Hello"},),
-    evaluations=({"criterion": "Helpful"},),
-)
+    name="Refund", user_info={"name": "Ida Berg"}, guidelines="You want your money back.",
+    system_prompt="Be brief.", turns=({"user": "Hello"},), evaluations=({"criterion": "Helpful"},),
+)  # fmt: skip
 REQUESTS = TypeAdapter(ResponseCreateParamsNonStreaming)
 TOOL = {"type": "function", "name": "refund", "parameters": {"type": "object"}, "strict": False}
 REFUND = {

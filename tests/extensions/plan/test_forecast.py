@@ -45,13 +45,11 @@ PASS = fakes.judge_answer()
 def test_prompt_sizes_equal_real_prompts_and_votes_range_from_majority_to_all():
     strict = {"criterion": "c", "strict": "escalated"}
     test = {
-        "name": "t",
-        "guidelines": "You want your money back.",
+        "name": "t", "guidelines": "You want your money back.",
         "userInfo": {"name": "Jane", "orders": [1, 2]},
-        "turns": [{"user": "My money", "expectation": "Asks for the order"}, {"user": "auto"}],
-        "maxTurns": 3,
+        "turns": [{"user": "My money", "expectation": "Asks for the order"}, {"user": "auto"}], "maxTurns": 3,
         "evaluations": [{"criterion": "a"}, {"criterion": "b, longer"}, strict],
-    }
+    }  # fmt: skip
     suite = make_plan(test).suites[0].suite
     test = suite.tests[0]
     turns = tuple(build.turn(i, user="u" * 40, agent="a" * 90) for i in (1, 2, 3))

@@ -58,14 +58,9 @@ class Ran(Run):
     def start(self, *options):
         command = [*self._command, f"--cluster={self.cluster}", *options]
         return subprocess.Popen(
-            [self.python, "-m", "ci_evals", *command],
-            cwd=self.folder,
-            env=variables(**self.more),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+            [self.python, "-m", "ci_evals", *command], cwd=self.folder, env=variables(**self.more),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
 
     def ends(self, *options, at=(), do=()):
         """Plays to the end; does something when so many trials have finished. Returns the exit code."""

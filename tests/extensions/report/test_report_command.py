@@ -24,12 +24,9 @@ SUITE = "Refunds/2026-11-21T09-30-00Z"
 FORMATS = {
     "html": {"report.html"},
     "markdown": {"summary.md", f"{SUITE}/_summary.md", f"{SUITE}/Refund-for-a-cancelled-order.md"},
-    "junit": {"junit.xml"},
-    "ctrf": {"ctrf.json"},
-    "json": {f"{SUITE}/{RESULTS}"},
-    "badge": {"badge.svg", "badge.json"},
-    "csv": {"findings.csv"},
-}
+    "junit": {"junit.xml"}, "ctrf": {"ctrf.json"}, "json": {f"{SUITE}/{RESULTS}"},
+    "badge": {"badge.svg", "badge.json"}, "csv": {"findings.csv"},
+}  # fmt: skip
 
 
 def run_of(name: str, *, day: int = 0, before: str | None = None, says: str | None = None):
@@ -218,14 +215,10 @@ def test_run_without_suites_has_reports(past, capsys):
 @pytest.mark.slow
 def test_rewritten_summary_equals_the_one_of_the_run_and_help_lists_formats(tmp_path):
     github = {
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_REPOSITORY": "acme/shop",
-        "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_RUN_ID": "7041",
-        "GITHUB_SHA": "a" * 40,
-        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "acme/shop", "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_RUN_ID": "7041", "GITHUB_SHA": "a" * 40, "GITHUB_EVENT_NAME": "push",
         "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
-    }
+    }  # fmt: skip
     (tmp_path / "step.md").touch()
     options = ("--test=Refuses", "--provider=offline", "--no-gate")
     ran = ci_evals("run", "demo:hr", *options, cwd=tmp_path, env=github)

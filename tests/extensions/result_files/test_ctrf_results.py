@@ -46,12 +46,9 @@ def test_jest_report_is_read():
     assert results.suite == "jest"
     assert not results.contradictions
     assert outcomes_by_test(results) == {
-        "a.test.js › adds": [PASSED],
-        "a.test.js › fails": [FAILED],
-        "a.test.js › skipped": [SKIPPED],
-        "a.test.js › to do": [SKIPPED],
-        "a.test.js › outer inner": [PASSED],
-    }
+        "a.test.js › adds": [PASSED], "a.test.js › fails": [FAILED], "a.test.js › skipped": [SKIPPED],
+        "a.test.js › to do": [SKIPPED], "a.test.js › outer inner": [PASSED],
+    }  # fmt: skip
     assert row_of(results, "a.test.js › fails").reason.startswith("Error: expect(received).toBe(expected)")
     assert row_of(results, "a.test.js › adds").seconds == 0.007
 
@@ -149,22 +146,16 @@ def test_own_report_is_read_with_the_same_outcomes():
     failed = build.trial_result(findings=(build.finding("failed", reason="no refund"),))
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
     results = read_own(
-        build.test_result("good"),
-        build.test_result("bad", trials=(failed,)),
+        build.test_result("good"), build.test_result("bad", trials=(failed,)),
         build.test_result("unknown", outcome="undecided", passed=False),
-        build.test_result("left out", trials=()),
-        build.test_result("unplayed", trials=(), not_run=1),
+        build.test_result("left out", trials=()), build.test_result("unplayed", trials=(), not_run=1),
         build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),)),
         build.test_result("unsteady", flaky=True),
-    )
+    )  # fmt: skip
     assert not results.contradictions
     assert outcomes_by_test(results) == {
-        "Refunds › good": [PASSED],
-        "Refunds › bad": [FAILED],
-        "Refunds › unknown": [ERROR],
-        "Refunds › left out": [SKIPPED],
-        "Refunds › unplayed": [ERROR],
-        "Refunds › rerun": [PASSED],
+        "Refunds › good": [PASSED], "Refunds › bad": [FAILED], "Refunds › unknown": [ERROR],
+        "Refunds › left out": [SKIPPED], "Refunds › unplayed": [ERROR], "Refunds › rerun": [PASSED],
         "Refunds › unsteady": [PASSED],
-    }
+    }  # fmt: skip
     assert "no refund" in row_of(results, "Refunds › bad").reason

@@ -139,6 +139,7 @@ def test_rows_of_several_files_are_trials_and_arms_of_one_file_are_compared(gate
     ("deep.json", "[" * 9999, 2, "has no known format"),
     ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
     ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
+    ("nameless.xml", "<testsuite name='s'><testcase name=''/><testcase name=' '/></testsuite>", 2, "no name"),
     ("none.junit.xml", "<testsuites/>", 2, "has no rows, so there is nothing to gate"),
     ("missing", None, 2, "cannot be read: No such file"),
     ("*.nothing", None, 2, "no file matches"),

@@ -105,22 +105,17 @@ FILES = Path(__file__).parent / "files/junit"
 def test_files_of_pytest_vitest_jest_and_gradle_are_read():
     results = read((FILES / "pytest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
-        "test_shop › test_adds": True,
-        "test_shop › test_ships[<fast>]": True,
-        "test_shop › test_ships[slow]": False,
-        "test_shop › test_breaks": Undecided.ERROR,
-        "test_shop › test_refunds": Undecided.SKIPPED,
-        "test_shop › test_known": Undecided.SKIPPED,
-    }
+        "test_shop › test_adds": True, "test_shop › test_ships[<fast>]": True,
+        "test_shop › test_ships[slow]": False, "test_shop › test_breaks": Undecided.ERROR,
+        "test_shop › test_refunds": Undecided.SKIPPED, "test_shop › test_known": Undecided.SKIPPED,
+    }  # fmt: skip
     assert results.rows[2].reason.startswith("AssertionError: assert 'slow' == '<fast>'")
     results = read((FILES / "vitest.xml").read_text())
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
-        "shop.test.js › cart > adds": True,
-        "shop.test.js › cart > ships <fast>": False,
-        "shop.test.js › cart > refunds": Undecided.SKIPPED,
-        "shop.test.js › cart > breaks": False,
+        "shop.test.js › cart > adds": True, "shop.test.js › cart > ships <fast>": False,
+        "shop.test.js › cart > refunds": Undecided.SKIPPED, "shop.test.js › cart > breaks": False,
         "shop.test.js › is flaky": True,
-    }
+    }  # fmt: skip
     assert results.official
     assert (results.official.value, results.official.of) == (0.5, 4)
     rows = read((FILES / "vitest-bail.xml").read_text()).rows
@@ -143,11 +138,9 @@ def test_files_of_pytest_vitest_jest_and_gradle_are_read():
     results = read((FILES / "gradle.xml").read_text())
     assert results.suite == "shop.RefundTest"
     assert {row.test: row.undecided or row.passed for row in results.rows} == {
-        "orderIsLookedUp": False,
-        "windowIs30Days": True,
-        "partialRefunds": Undecided.SKIPPED,
+        "orderIsLookedUp": False, "windowIs30Days": True, "partialRefunds": Undecided.SKIPPED,
         "amountIsTold": False,
-    }
+    }  # fmt: skip
     assert {row.groups for row in results.rows} == {("shop.RefundTest",)}
 
 

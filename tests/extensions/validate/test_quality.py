@@ -24,12 +24,9 @@ TONE = {"criterion": "The agent is friendly"}
 
 def a_test(name="one", **fields):
     return {
-        "name": name,
-        "guidelines": "You are Ida and want your money back.",
-        "turns": [{"user": "Hello"}],
-        "evaluations": [STRICT, REFUSED, TONE],
-        "tags": ["refunds"],
-    } | fields
+        "name": name, "guidelines": "You are Ida and want your money back.", "turns": [{"user": "Hello"}],
+        "evaluations": [STRICT, REFUSED, TONE], "tags": ["refunds"],
+    } | fields  # fmt: skip
 
 
 def warnings(*tests, **agent):

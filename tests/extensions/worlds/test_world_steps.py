@@ -124,11 +124,9 @@ async def test_values_are_escaped_in_urls_and_typed_in_bodies_and_paths_follow_t
         "/orders/A 1/2", method="POST", headers={"X-Plan": "gold"}, json=expected
     ).respond_with_json({"status": "refunded"})
     http = {
-        "method": "POST",
-        "url": httpserver.url_for("/orders/") + "{{userInfo.order}}",
-        "headers": {"X-Plan": "{{userInfo.plan.name}}"},
-        "json": {"plan": "{{userInfo.plan}}", "n": 1},
-    }
+        "method": "POST", "url": httpserver.url_for("/orders/") + "{{userInfo.order}}",
+        "headers": {"X-Plan": "{{userInfo.plan.name}}"}, "json": {"plan": "{{userInfo.plan}}", "n": 1},
+    }  # fmt: skip
     seen = []
     httpserver.expect_request("/seen").respond_with_handler(lambda one: seen.append(one) or Response("ok"))
     assert await probe_value(http=http) == ProbeResult(value={"status": "refunded"})
@@ -370,15 +368,10 @@ async def test_postgres_row_values_become_json(ask):
     result = await ask("SELECT *, 'NaN'::float AS none FROM orders WHERE id = :id", id="A1")
     assert result.value == [
         {
-            "id": "A1",
-            "amount": 42,
-            "tax": 7.98,
-            "paid": "2026-11-21",
-            "data": {"a": [1]},
-            "raw": "_w==",
+            "id": "A1", "amount": 42, "tax": 7.98, "paid": "2026-11-21", "data": {"a": [1]}, "raw": "_w==",
             "none": None,
         }
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
