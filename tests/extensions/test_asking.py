@@ -58,8 +58,7 @@ async def test_refused_key_interruption_or_bug_stops_questions_and_keeps_answers
     answers = await asking.each(range(6), ask, lambda _: None)
     assert answers == [3, 5, 10, None, None, None]
     assert isinstance(asking.stop.bug, ZeroDivisionError)
-    llm = fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")])
-    asking = ask_with(llm)
+    asking = ask_with(fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")]))
 
     async def ask(number: int) -> str:
         try:

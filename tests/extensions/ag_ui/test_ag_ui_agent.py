@@ -300,8 +300,7 @@ async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_
 
 async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_truncated():
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
-    run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
-    done = await talk(run, userInfo="state")
+    done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi"), userInfo="state")
     assert (done.state["orders"], TEST.user_info["orders"]) == (["A-1", "A-2"], ["A-1"])
     state = AgentState({})
     events = [Event({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]})]

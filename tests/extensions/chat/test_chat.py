@@ -306,8 +306,7 @@ def test_save_into_a_suite_keeps_its_other_lines(talk, tmp_path):
     assert "has a test named 'Refund' already. Give another name." in talked.shown
     before, after = SUITE.splitlines(), (tmp_path / "shop.yaml").read_text().splitlines()
     place = before.index("maxTurns: 4") - 1
-    added = len(after) - len(before)
-    assert [*after[:place], *after[place + added :]] == before
+    assert [*after[:place], *after[place + (len(after) - len(before)) :]] == before
     tests = yaml.safe_load((tmp_path / "shop.yaml").read_text())["tests"]
     assert [test["name"] for test in tests] == ["Refund", "Refund twice", "Another"]
 

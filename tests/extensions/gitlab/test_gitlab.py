@@ -152,8 +152,7 @@ def test_missing_baseline_is_explained_and_fails_only_if_required(gitlab, tmp_pa
         gitlab.faults += [("pipelines", answer), ("pipelines", answer)]
     ran = run(gitlab, tmp_path)
     assert (ran.returncode, words in " ".join((ran.stdout + ran.stderr).split())) == (0, True)
-    required = run(gitlab, tmp_path, "--baseline=required", "--max-drop=5")
-    assert required.returncode == 3
+    assert run(gitlab, tmp_path, "--baseline=required", "--max-drop=5").returncode == 3
 
 
 def test_unreadable_artifact_or_unavailable_gitlab_leaves_the_run_without_baseline(gitlab, tmp_path):

@@ -99,8 +99,7 @@ async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub
     stub.asked.clear()
     own = {"X-Key": "Token {{key}}", "X-Session": "s-{{session}}", "X-Plan": "{{userInfo.days}}"}
     options = {"headers": own | {"X-Team": "a", "x-over": "{{userInfo.days}}"}}
-    agent = agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"})
-    await say(agent, "Hello")
+    await say(agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"}), "Hello")
     headers = stub.asked[0].headers
     assert headers["x-key"] == f"Token {endpoints.KEY}"
     assert headers["x-session"].startswith("s-")

@@ -237,8 +237,7 @@ def test_suite_path_is_quoted_in_the_suggested_command(path, argument):
 
 
 def next_steps():
-    text = Path("results/mutations.md").read_text()
-    return re.findall(r"^\d\. (.*)$", text, flags=re.MULTILINE)
+    return re.findall(r"^\d\. (.*)$", Path("results/mutations.md").read_text(), flags=re.MULTILINE)
 
 
 def test_docs_list_every_kind_of_fault():
@@ -253,8 +252,7 @@ CHECK = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund", 
 
 def lines_added(text, file, test="One"):
     suggestion = Suggestion(suite=file, test=test, kinds=("call_dropped",), evaluation=CHECK)
-    new = with_evaluations(text, file, [suggestion])
-    old_lines, new_lines = text.splitlines(), new.splitlines()
+    old_lines, new_lines = text.splitlines(), with_evaluations(text, file, [suggestion]).splitlines()
     assert [line for line in new_lines if line in old_lines] == old_lines
     return [line for line in new_lines if line not in old_lines]
 

@@ -122,8 +122,7 @@ def test_judge_is_not_asked_about_faults_it_cannot_notice(models, save_run):
     _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
     assert models.asked == []
     assert (faults["rule_dropped"]["noticed"], faults["rule_dropped"]["notAsked"]) == (0, 0)
-    mentions = {"criterion": "amount", "strict": "contains", "text": "30 euros", "turn": 1}
-    save_run(AMOUNT, mentions)
+    save_run(AMOUNT, {"criterion": "amount", "strict": "contains", "text": "30 euros", "turn": 1})
     _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
     assert (models.asked, faults["fact_changed"]["noticed"]) == ([], 1)
     save_run(AMOUNT)

@@ -40,8 +40,7 @@ def shop(tmp_path, monkeypatch):
 
 async def conversations(bug=None, *, integrates=False):
     suite = load_suite(SUITE)
-    results = await run_suite(ShopAgent(bug, integrates), suite)
-    trials = await saved_trials(results, [suite.suite])
+    trials = await saved_trials((await run_suite(ShopAgent(bug, integrates), suite)), [suite.suite])
     return {trial.test.name: trial.conversation for trial in trials}
 
 
@@ -182,8 +181,7 @@ def with_run_id(results, run):
 
 def real_share(healthy, broken, affected, rate):
     rng = random.Random(f"real {rate}")
-    failed = sum(fails(healthy, broken, affected, rate, rng) for _ in range(RUNS))
-    return failed / RUNS
+    return sum(fails(healthy, broken, affected, rate, rng) for _ in range(RUNS)) / RUNS
 
 
 def fails(healthy, broken, affected, rate, rng):

@@ -163,8 +163,7 @@ async def test_functions_of_the_client_get_results_and_escalation_needs_none():
     waits = await error_of(response(REFUND), request={"tools": [TOOL]})
     assert "called the tool 'refund' and waits for its result; set its result" in waits
     assert "tools more than 10 times in a row" in await error_of(response(REFUND), **options)
-    call = {**REFUND, "name": "to_person"}
-    assert (await reply_to(call, escalationTools=["to_person"])).escalated
+    assert (await reply_to({**REFUND, "name": "to_person"}, escalationTools=["to_person"])).escalated
     kept = await reply_to("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
     assert kept.handed_over is False
 
@@ -253,13 +252,11 @@ def test_any_response_json_is_read_or_an_agent_error(first, second, third):
     keys = ("call_id", "id", "name", "arguments", "input", "output", "action", "status", "error", "content")
     values = (first, second, third) * 4
     kinds = ("message", "function_call", "function_call_output", "mcp_call", "web_search_call", "news_call")
-    shifted = [values[start % 3 :] for start in range(len(kinds))]
-    pairs = zip(kinds, shifted, strict=True)
+    pairs = zip(kinds, [values[start % 3 :] for start in range(len(kinds))], strict=True)
     items = [{"type": kind, **dict(zip(keys, some, strict=False))} for kind, some in pairs]
     for body in (first, {"output": first}, {"output": [*items, second], "usage": third, "tools": first}):
         try:
-            answer = responses_wire.read(body, Redactor())
-            reply = responses_wire.reply([answer], 0.1, ChatOptions())
+            reply = responses_wire.reply([responses_wire.read(body, Redactor())], 0.1, ChatOptions())
         except AgentError:
             continue
         json.dumps(reply.model_dump(mode="json"))

@@ -130,14 +130,12 @@ def test_each_verdict_is_a_log_record_of_its_test_span(exported):
     assert {headers["Content-Type"] for _, headers in backend.headers} == {"application/x-protobuf"}
     root, hello, goodbye = decoding.read(backend.bodies[0], "application/x-protobuf")
     assert not any(span.events for span in (root, hello, goodbye))
-    logs = ExportLogsServiceRequest.FromString(backend.bodies[1])
-    (of_resource,) = logs.resource_logs
+    (of_resource,) = ExportLogsServiceRequest.FromString(backend.bodies[1]).resource_logs
     assert attributes_of(of_resource.resource)["service.name"] == "ci-evals"
     (of_scope,) = of_resource.scope_logs
     records = of_scope.log_records
     assert {record.event_name for record in records} == {"gen_ai.evaluation.result"}
-    spans = [record.span_id.hex() for record in records]
-    assert spans == [hello.span_id] * 4 + [goodbye.span_id] * 2
+    assert [record.span_id.hex() for record in records] == [hello.span_id] * 4 + [goodbye.span_id] * 2
     assert {record.trace_id.hex() for record in records} == {root.trace_id}
     assert all(record.time_unix_nano for record in records)
     passed, undecided, *_, failed = map(attributes_of, records)

@@ -84,8 +84,7 @@ def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
             return PASS
         return "Yes, please, that would be good." if asked.text.count('"you"') < 3 else "###STOP###"
 
-    loaded = load_suite("demo:retail")
-    suite = loaded.suite
+    suite = load_suite("demo:retail").suite
     trials = [of_trial(suite, test, asyncio.run(measure_prompts(suite, test))) for test in suite.tests]
     with world.llm(answers) as models:
         ran = ci_evals("run", "demo:retail", "--parallel=4", "--no-gate", cwd=tmp_path, env=models.env)

@@ -240,8 +240,7 @@ async def test_model_and_system_prompt_are_passed_or_refused():
 
 
 async def test_adk_unknown_tokens_errors_confirmations_and_apps_are_read():
-    target = create_agent("google.adk", agent_plan(says=("SAFETY", None)))
-    (reply,) = await replies(target)
+    (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", None))))
     assert (reply.input_tokens, reply.output_tokens) == (None, None)
     (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", "blocked"))))
     assert (reply.error_response, reply.error_detail, reply.agent) == (True, "SAFETY: blocked", "")

@@ -56,8 +56,7 @@ async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_
     assert {event["event"] for event in refund.trace} >= {"user", "slot", "action", "bot"}
     slots = {"order": "A-1", "amount": 42.0, "refunded": 42.0, "session_started_metadata": None}
     assert state == slots | PLAN
-    senders = {body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}
-    assert len(senders) == 1
+    assert len({body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}) == 1
     (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]
@@ -73,8 +72,7 @@ async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_no_
     assert hello.trace is None
     assert [path for method, path, _ in stub.asked if "tracker" in path and method == "POST"] == []
     exchanges = recorded_http.load(RECORDED / "rasa-refund.json")
-    trackers = [i for i, each in enumerate(exchanges[:-1]) if each.path.endswith("/tracker")]
-    last = trackers[-1]
+    last = [i for i, each in enumerate(exchanges[:-1]) if each.path.endswith("/tracker")][-1]
     short = json.loads(exchanges[last].answer)
     exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
     with recorded_http.serve_recorded(exchanges) as stub:

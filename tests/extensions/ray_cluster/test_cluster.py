@@ -183,8 +183,7 @@ async def test_interruption_reaches_all_workers():
     loop = asyncio.get_running_loop()
     with endpoints.serving(slow) as agent:
         async with cluster_of() as cluster:
-            job = job_of(plan_of(agent.url))
-            results = await evaluate(job, on_cluster(cluster), stop=stop)
+            results = await evaluate(job_of(plan_of(agent.url)), on_cluster(cluster), stop=stop)
     trials = [trial for test in results.suites[0].tests for trial in test.trials]
     assert trials
     assert {trial.status.value for trial in trials} == {"interrupted"}

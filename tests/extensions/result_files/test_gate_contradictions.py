@@ -262,8 +262,7 @@ def test_direction_of_lm_eval_metric_decides_what_passes_or_leaves_no_verdict(ga
 @pytest.mark.parametrize("lower", [True, False])
 def test_direction_of_every_eval_ever_comes_from_its_aggregate(gate, lower):
     change = set_value("evaluation_results", 0, "metric_config", "lower_is_better", value=lower)
-    names = [changed("eee/stable/refunds.json", change), changed("eee/stable/refunds_samples.jsonl")]
-    gate(*names)
+    gate(*[changed("eee/stable/refunds.json", change), changed("eee/stable/refunds_samples.jsonl")])
     (suite,) = saved_results()["suites"]
     assert {test["passed"] for test in suite["tests"]} == {not lower}
 
@@ -309,8 +308,7 @@ def bias_tests(*metrics: tuple[float, bool]) -> list[dict[str, Any]]:
     ([(0.9, True), (0.2, True)], 3, None),  # who knows
 ])  # fmt: skip
 def test_deepeval_metric_passing_below_threshold_is_inverted(gate, metrics, code, scores):
-    run = {"testCases": bias_tests(*metrics), "metricsScores": []}
-    Path("run.json").write_text(json.dumps(run))
+    Path("run.json").write_text(json.dumps({"testCases": bias_tests(*metrics), "metricsScores": []}))
     assert gate("run.json")[0] == code
     (suite,) = saved_results()["suites"]
     if scores:

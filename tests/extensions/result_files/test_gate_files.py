@@ -59,8 +59,7 @@ def test_rows_become_run_with_groups_cost_tokens_errors_and_skipped_rows(gate):
 
 def test_worse_run_is_compared_with_baseline_reproducibly(gate):
     options = ("b.csv", "--baseline=a.csv", "--regression=any")
-    text = gate(*options, code=1, a_csv=MAIN, b_csv=WORSE)
-    assert "1 test broke since the baseline" in text
+    assert "1 test broke since the baseline" in gate(*options, code=1, a_csv=MAIN, b_csv=WORSE)
     comparison = saved_results()["comparison"]
     assert [test["name"] for test in comparison["regressed"]] == ["login"]
     assert "login" in Path("results/summary.md").read_text()
@@ -261,8 +260,7 @@ def test_results_of_many_tests_round_trip_and_shared_trials_change_no_report(gat
     names = ["it's <b>", 'a "&quot;" b', "c > d"]
     outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
     rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]
-    base = [{**row, "passed": number % 8 < 4} for number, row in enumerate(rows)]
-    printed = gate_rows(rows, base)
+    printed = gate_rows(rows, [{**row, "passed": number % 8 < 4} for number, row in enumerate(rows)])
     results = report_files.load(Path("results/_results.json").read_text(), "_results.json")
     shared = Path("results/junit.xml").read_text()
     assert "".join(junit.render(story_of(results))) == shared

@@ -203,8 +203,7 @@ def real_files() -> list[str]:
 
 @each_row("name", real_files())
 def test_format_is_recognized_by_content(name):
-    data = (FILES / name).read_bytes()
-    reader, _ = read_file(SourceFile("renamed", data, gaia_answers()))
+    reader, _ = read_file(SourceFile("renamed", (FILES / name).read_bytes(), gaia_answers()))
     assert reader.format == name.partition("/")[0]
 
 

@@ -100,7 +100,6 @@ def test_scorecard_is_equal_for_shared_and_separate_trial_objects():
     ]
     mixed = [Row(test=f"t{rng.randrange(60)}", **rng.choice(results)) for _ in range(150)]
     (suite,) = card(ResultSet(suite="s", rows=mixed)).suites
-    shared = {id(trial.findings) for test in suite.tests for trial in test.trials}
-    assert len(shared) < 15
+    assert len({id(trial.findings) for test in suite.tests for trial in test.trials}) < 15
     alone = dataclass_json.from_json(SuiteResult, dataclass_json.to_json(suite))
     assert recounted(alone, ScoreRule(offline=False)) == suite == alone

@@ -187,8 +187,7 @@ def test_docs_tables_list_packs_and_settings_and_only_tool_settings_add_other_ch
         needs = {need for test in suite_base._pack(code(row[0])) for need in test["needs"]}
         named = {word.strip(" `") for part in row[2].split(";") for word in part.split(" and ")}
         assert needs <= named
-    texts = yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
-    assert "not_in_tool_calls" in texts
+    assert "not_in_tool_calls" in yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     for pack in PACKS:
         for test in suite_base._pack(pack):
             kinds = {evaluation["strict"] for evaluation in test["evaluations"]}

@@ -35,6 +35,11 @@ def warnings(*tests, **agent):
     return [f"{problem.path}: {problem.message}" for problem in weaknesses(loaded)]
 
 
+def only(warnings):
+    (warning,) = warnings
+    return warning
+
+
 def warnings_with(*evaluations, **fields):
     """The warnings of a good test with further evaluations."""
     return warnings(a_test(evaluations=[STRICT, REFUSED, *evaluations], **fields))
@@ -80,14 +85,12 @@ def test_unchecked_arguments_cause_warning_if_agent_reports_them(agent):
 
 
 def test_only_happy_paths_and_missing_strict_checks_or_tags_cause_warnings():
-    (warning,) = warnings(a_test(evaluations=[TONE]))
-    assert warning.startswith("tests: no test has a strict check")
+    assert only(warnings(a_test(evaluations=[TONE]))).startswith("tests: no test has a strict check")
     (warning,) = warnings(a_test(), a_test("two", evaluations=[TONE]))
     assert warning.startswith("tests[1].evaluations: has no strict check")
     (warning,) = warnings(a_test(), a_test("two", tags=[]))
     assert warning == "tests[1]: has no tag: `tag=` never selects this test"
-    (warning,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
-    assert warning.startswith("tests: no test has a tag")
+    assert only(warnings(a_test(tags=[]), a_test("two", tags=[]))).startswith("tests: no test has a tag")
     happy = {"evaluations": [STRICT, TONE]}
     (warning,) = warnings(a_test(**happy), a_test("two", **happy))
     assert warning.startswith("tests: all tests are happy paths")
@@ -98,8 +101,7 @@ def test_only_happy_paths_and_missing_strict_checks_or_tags_cause_warnings():
 
 def test_pointless_repeated_or_weightless_checks_and_forbidden_tools_cause_warnings():
     check = {"criterion": "Not at once", "strict": "tool_not_used", "toolName": "REFUND", "beforeTurn": 1}
-    (warning,) = warnings_with(check)
-    assert warning.startswith("tests[0].evaluations[2].beforeTurn: is 1")
+    assert only(warnings_with(check)).startswith("tests[0].evaluations[2].beforeTurn: is 1")
     assert warnings_with(check | {"beforeTurn": 2}) == []
     late = REFUSED | {"toolName": "REFUND_REQUEST", "beforeTurn": 2}
     good = a_test(optimalTools=["REFUND_REQUEST"], evaluations=[STRICT, late, REFUSED, TONE])
@@ -110,11 +112,9 @@ def test_pointless_repeated_or_weightless_checks_and_forbidden_tools_cause_warni
     assert warning == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
     (warning,) = warnings_with(TONE, {"criterion": "the agent is  Friendly"})
     assert warning.endswith("asks the same as evaluations[2] of this test")
-    (warning,) = warnings_with(TONE | {"weight": 0})
-    assert warning.startswith("tests[0].evaluations[2].weight: is 0")
+    assert only(warnings_with(TONE | {"weight": 0})).startswith("tests[0].evaluations[2].weight: is 0")
     words = {"criterion": "No code", "strict": "not_regex", "pattern": "[A-Z]{9}"}
-    (warning,) = warnings_with(words)
-    assert warning.endswith('write "turn": "any"')
+    assert only(warnings_with(words)).endswith('write "turn": "any"')
     assert warnings_with(words | {"turn": "any"}) == warnings_with(words, maxTurns=1) == []
 
 
@@ -171,8 +171,7 @@ def test_answer_in_question_causes_no_warning_but_check_of_uncertain_reply_does(
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418", "turn": 1}
     assert warnings_with(check, userInfo={"order": "HL-20418"}, turns=[{"user": "It is HL-20418."}]) == []
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
-    (warning,) = warnings_with(check)
-    assert warning == (
+    assert only(warnings_with(check)) == (
         "tests[0].evaluations[2]: contains checks the last reply, which is that of turn 1 or a later one, "
         'up to 7, since maxTurns adds auto turns; write "turn": 1 or "any", or in the test "maxTurns": 1'
     )

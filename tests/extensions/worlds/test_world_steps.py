@@ -60,8 +60,7 @@ async def test_sql_parameters_are_bound_and_oversized_results_are_errors(probe_v
     error = (await probe_value(sql={"url": shop, "statement": "SELECT hex(zeroblob(30000)) AS big"})).error
     assert "it returned 60,012 characters, more than the 50,000" in error
     order = {"status": "refunded", "amount": 42.5, "currency": "EUR"}
-    orders = [order | {"id": f"order-{n}"} for n in range(100)]
-    assert len(json.dumps(orders)) < MAX_PROBE_CHARACTERS
+    assert len(json.dumps([order | {"id": f"order-{n}"} for n in range(100)])) < MAX_PROBE_CHARACTERS
 
 
 async def test_setup_probe_and_teardown_run_in_order_and_a_cancelled_one_is_noted(steps, shop):
