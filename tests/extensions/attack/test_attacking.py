@@ -115,7 +115,7 @@ def test_run_without_attackable_verdicts_is_refused(trial, message):
         targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)
 
 
-async def test_unreadable_and_undecided_verdicts_are_not_counted_as_flipped(monkeypatch):
+async def test_unreadable_verdicts_are_no_flips_and_interruption_keeps_results(monkeypatch):
     def answer(asked: world.ModelRequest) -> str:
         return "Hm." if "borl vg" in asked.text else fakes.judge_answer("cannot_tell")  # that is rot13
 
@@ -123,9 +123,6 @@ async def test_unreadable_and_undecided_verdicts_are_not_counted_as_flipped(monk
     kind = {one.name: one for one in report.kinds}
     assert (kind["encoded instructions"].undecided, kind["fake verdicts"].tried) == (3, 3 * 4)
     assert (report.whole.turned, report.control.tried) == (0, 3 * 4)
-
-
-async def test_attacks_on_first_of_one_reply_are_skipped_and_interruption_keeps_results(monkeypatch):
     one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
     report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())

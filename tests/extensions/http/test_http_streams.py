@@ -243,7 +243,7 @@ async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(stream, a
         assert len(agent.heard) == 1
 
 
-async def test_websocket_that_closes_redirects_or_answers_too_much_is_an_error():
+async def test_websocket_ends_by_extra_answers_only_and_closing_or_redirects_are_errors():
     async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
@@ -261,6 +261,13 @@ async def test_websocket_that_closes_redirects_or_answers_too_much_is_an_error()
         agent.refusal = web.Response(text="Hello")
         with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
             await say(agent_at(agent.url, "websocket"), "Hi")
+    async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
+        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
+    assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
+    async with streaming(scripted) as agent:
+        agent.after = lambda socket: socket.close()
+        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
+    assert ([reply.agent for reply in replies], len(agent.requests)) == (["Done: 42 €"] * 2, 2)
 
 
 @pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
@@ -269,16 +276,6 @@ async def test_second_answer_over_a_websocket_fails_the_conversation(texts):
     async with streaming(answer_with(*ANSWER, END)) as agent:
         with pytest.raises(AgentError, match="sent more than one answer to a request"):
             await say(agent_at(agent.url, "websocket"), *texts)
-
-
-async def test_websocket_ignores_extra_messages_and_reconnects_after_close():
-    async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
-        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
-    assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
-    async with streaming(scripted) as agent:
-        agent.after = lambda socket: socket.close()
-        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
-    assert ([reply.agent for reply in replies], len(agent.requests)) == (["Done: 42 €"] * 2, 2)
 
 
 async def test_recorded_stream_of_an_ai_sdk_server_is_read():

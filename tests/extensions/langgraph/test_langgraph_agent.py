@@ -48,8 +48,8 @@ def in_states(**values):
     )
 
 
-async def test_only_new_messages_of_the_thread_are_in_the_reply():
-    """The thread repeats all of them."""
+async def test_new_messages_subgraph_calls_and_questions_of_the_thread_are_read():
+    # The thread repeats all of them.
     (hello, refund, much), state, asked = await converse("refund")
     assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)
     assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
@@ -63,9 +63,6 @@ async def test_only_new_messages_of_the_thread_are_in_the_reply():
     sent = [run["input"]["messages"][0]["content"] for run in runs]
     assert sent == ["Hello", "Refund order A-1", "Refund much more"]
     assert {run["assistant_id"] for run in runs} == {"agent"}
-
-
-async def test_calls_inside_a_subgraph_are_read_and_questions_are_resumed():
     (refund, question, answer), _, asked = await converse("inside")
     assert [(call.name, call.agent, call.result) for call in refund.tool_calls] == [
         ("lookup", "desk", {"order": "A-1", "amount": 42}),

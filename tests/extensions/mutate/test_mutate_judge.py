@@ -104,20 +104,7 @@ def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, 
     assert note in Path("results/mutations.md").read_text()
 
 
-def test_claims_detect_false_success_and_cached_answers_are_not_requested_again(models, save_run):
-    save_run(CLAIMS)
-    _, faults, result = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
-    (test,) = [test for test in result["tests"] if test["name"] == "Refund"]
-    assert test["unnoticed"] == ["reply_refused"]
-    assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
-    save_run(AMOUNT, CLAIMS)
-    _, first, _ = mutate(models, "--judge", "--judge-cache=kept")
-    asked = len(models.asked)
-    _, second, _ = mutate(models, "--judge", "--judge-cache=kept")
-    assert (len(models.asked), second) == (asked, first)
-
-
-def test_judge_is_not_asked_about_faults_it_cannot_notice(models, save_run):
+def test_judge_is_asked_only_about_faults_that_it_can_notice(models, save_run):
     save_run(AMOUNT)
     _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
     assert models.asked == []
@@ -134,6 +121,16 @@ def test_judge_is_not_asked_about_faults_it_cannot_notice(models, save_run):
     Path("results/_results.json").write_text(json.dumps(results))
     _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
     assert (models.asked, faults["fact_changed"]["notAsked"]) == ([], 1)
+    save_run(CLAIMS)
+    _, faults, result = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
+    (test,) = [test for test in result["tests"] if test["name"] == "Refund"]
+    assert test["unnoticed"] == ["reply_refused"]
+    assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
+    save_run(AMOUNT, CLAIMS)
+    _, first, _ = mutate(models, "--judge", "--judge-cache=kept")
+    asked = len(models.asked)
+    _, second, _ = mutate(models, "--judge", "--judge-cache=kept")
+    assert (len(models.asked), second) == (asked, first)
 
 
 def test_max_cost_leaves_further_questions_unasked(models, save_run, capsys):

@@ -111,7 +111,7 @@ def test_incomparable_runs_are_refused(head, base, message):
         pair_runs(head, base, 10, 0)
 
 
-async def test_preference_panel_asks_only_until_majority(monkeypatch):
+async def test_panel_asks_only_until_majority_and_refused_key_stops_the_study(monkeypatch):
     first, second = seeded_judges.pairwise_judge(0.5, 0.4), seeded_judges.pairwise_judge(0.5, 0.0)
 
     def answer(asked):
@@ -126,10 +126,6 @@ async def test_preference_panel_asks_only_until_majority(monkeypatch):
     assert 60 < asked_of.count("first") < 120
     assert result.wins + result.losses + result.ties == 30
     assert 5 < result.ties < 20
-
-
-async def test_refused_key_or_unreadable_judge_stops_study(monkeypatch):
-    paired_runs = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 30, 0)
     with world.llm() as models:
         async with study_asking(models, monkeypatch) as ask:
             models.key = "another"

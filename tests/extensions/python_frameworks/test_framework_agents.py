@@ -126,7 +126,7 @@ async def test_call_status_is_as_reported_by_framework(kind, outcome, status):
     assert [call.status for call in reply.tool_calls] == [status]
 
 
-def test_adk_results_without_id_belong_to_first_call_of_the_tool():
+async def test_adk_calls_tokens_errors_confirmations_and_apps_are_read():
     def part(kind, tool, **fields):
         one = SimpleNamespace(id=None, tool_type=SimpleNamespace(value=tool), **fields)
         parts = dict.fromkeys(("function_call", "function_response", "tool_call", "tool_response"))
@@ -143,6 +143,17 @@ def test_adk_results_without_id_belong_to_first_call_of_the_tool():
     calls = [(call["name"], call["result"], call["status"]) for call in adk._calls([event])]
     searches = [("google_search", {"pages": 1}, None), ("google_search", None, None)]
     assert calls == [searches[0], ("url_context", {"error": "gone"}, "error"), searches[1]]
+    (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", None))))
+    assert (reply.input_tokens, reply.output_tokens) == (None, None)
+    (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", "blocked"))))
+    assert (reply.error_response, reply.error_detail, reply.agent) == (True, "SAFETY: blocked", "")
+    original = {"originalFunctionCall": {"name": "delete"}}
+    for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
+        error = await refusal(create_agent("google.adk", agent_plan(call, says="")))
+        assert "the run waits for a person or a long process, at the tools 'delete'" in error
+    module = import_module("google.adk")
+    (reply,) = await replies(module.App("shop", module.BaseAgent(plan)))
+    assert reply.agent == "Message 1."
 
 
 @dataclass
@@ -237,20 +248,6 @@ async def test_model_and_system_prompt_are_passed_or_refused():
             agent_of(create_agent(kind), "mine", AgentSettings(model="big"))
     error = await refusal(create_agent("google.adk"), system_prompt="Be brief.")
     assert "mine: an agent of Google ADK takes no 'systemPrompt' from a test; leave it out" in error
-
-
-async def test_adk_unknown_tokens_errors_confirmations_and_apps_are_read():
-    (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", None))))
-    assert (reply.input_tokens, reply.output_tokens) == (None, None)
-    (reply,) = await replies(create_agent("google.adk", agent_plan(says=("SAFETY", "blocked"))))
-    assert (reply.error_response, reply.error_detail, reply.agent) == (True, "SAFETY: blocked", "")
-    original = {"originalFunctionCall": {"name": "delete"}}
-    for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
-        error = await refusal(create_agent("google.adk", agent_plan(call, says="")))
-        assert "the run waits for a person or a long process, at the tools 'delete'" in error
-    adk = import_module("google.adk")
-    (reply,) = await replies(adk.App("shop", adk.BaseAgent(plan)))
-    assert reply.agent == "Message 1."
 
 
 async def test_hosted_tools_nested_graphs_and_handoffs_are_calls():

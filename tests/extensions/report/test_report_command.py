@@ -70,7 +70,7 @@ def write_reports(*paths: str | Path, **options) -> None:
     report(ReportSettings(results=[Path(path) for path in paths], **options), RunContext())
 
 
-def test_report_format_writes_only_its_files(past, capsys):
+def test_report_format_writes_only_its_files_also_for_a_run_without_suites(past, capsys):
     for name, files in FORMATS.items():
         folder = save(Path("one", name), run_of("a"))
         write_reports(folder, format=name)
@@ -83,6 +83,11 @@ def test_report_format_writes_only_its_files(past, capsys):
     write_reports(past / "b")
     assert report_files(past / "b") == set().union(*FORMATS.values()) - FORMATS["badge"] - FORMATS["csv"]
     assert capsys.readouterr().out == "7 reports written to past/b\n"
+    save(Path("empty"), replace(run_of("empty"), suites=()))
+    write_reports("empty", format="json")
+    write_reports("empty")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"{number} reports written to empty" for number in (0, 4)]
 
 
 def test_input_file_is_not_rewritten_and_reports_of_a_link_are_next_to_the_link(past, capsys):
@@ -101,6 +106,13 @@ def test_input_file_is_not_rewritten_and_reports_of_a_link_are_next_to_the_link(
     assert not file.exists()
 
 
+def test_report_counts_duplicate_runs_once_and_rewrites_only_first_run(past, capsys):
+    save(Path("copy"), run_of("c", day=1))
+    write_reports(past / "a", past / "c", past / "c" / RESULTS, "copy", past)
+    assert capsys.readouterr().out.endswith(" written to past/a; 2 other runs next to it\n")
+    assert report_files(past / "b") == set()
+
+
 def test_newest_run_of_a_folder_is_shown_with_the_same_text_in_both_badges(past, capsys):
     write_reports(past)
     line = "7 reports written to past/b, the newest of 3 runs; 2 other runs next to it\n"
@@ -111,13 +123,6 @@ def test_newest_run_of_a_folder_is_shown_with_the_same_text_in_both_badges(past,
     picture = ET.parse(past / "b/badge.svg").getroot()
     data = json.loads((past / "b/badge.json").read_text())
     assert picture.get("aria-label") == f"{data['label']}: {data['message']}" == "evals: 100.0 passed"
-
-
-def test_report_counts_duplicate_runs_once_and_rewrites_only_first_run(past, capsys):
-    save(Path("copy"), run_of("c", day=1))
-    write_reports(past / "a", past / "c", past / "c" / RESULTS, "copy", past)
-    assert capsys.readouterr().out.endswith(" written to past/a; 2 other runs next to it\n")
-    assert report_files(past / "b") == set()
 
 
 def test_baseline_is_found_or_named_and_a_missing_one_causes_a_warning(past, capsys):
@@ -202,14 +207,6 @@ def test_keys_of_the_environment_are_redacted_in_reports(past, monkeypatch):
     assert "My key: ***" in page
     texts = [page, *(data.decode() for name, data in read_files(Path("head")).items() if name != RESULTS)]
     assert not [text for text in texts if key in text]
-
-
-def test_run_without_suites_has_reports(past, capsys):
-    save(Path("empty"), replace(run_of("empty"), suites=()))
-    write_reports("empty", format="json")
-    write_reports("empty")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"{number} reports written to empty" for number in (0, 4)]
 
 
 @pytest.mark.slow

@@ -158,12 +158,16 @@ def test_nan_reward_makes_only_its_benchmark_row_an_error(name, path):
     assert ([row.undecided for row in wrong], "nan" in wrong[0].reason.lower()) == ([Undecided.ERROR], True)
 
 
-def test_agreeing_outcomes_pass_and_missing_outcome_is_undecided():
+def test_agreeing_outcomes_pass_and_latest_deepeval_run_is_read():
     forms = ({"passed": 1.0}, {"passed": "1.0"})
     for row in (*forms, *({"passed": True, "correct": other} for other in (1, None))):
         assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
     (empty,) = rows_of(b'{"test": "a", "passed": null}')
     assert (empty.undecided, "no value for passed or score" in empty.reason) == (Undecided.EMPTY, True)
+    rows = rows_of(json.dumps({"testRunData": json.loads(deepeval(name="last"))}).encode())
+    assert [row.test for row in rows] == ["t0", "t1", "t2", "last"]
+    with pytest.raises(UsageError, match="has no known format"):
+        rows_of(b'{"testRunLink": "https://app.confident-ai.com/x"}')
 
 
 LINE = b'{"test": "t", "passed": true}\n'
@@ -180,13 +184,6 @@ LINE = b'{"test": "t", "passed": true}\n'
 ])  # fmt: skip
 def test_empty_lines_before_and_between_rows_are_skipped(data):
     assert [(row.test, row.passed) for row in rows_of(data)] == [("t", True), ("t", True)]
-
-
-def test_deepeval_latest_run_is_read_and_link_after_upload_is_refused():
-    rows = rows_of(json.dumps({"testRunData": json.loads(deepeval(name="last"))}).encode())
-    assert [row.test for row in rows] == ["t0", "t1", "t2", "last"]
-    with pytest.raises(UsageError, match="has no known format"):
-        rows_of(b'{"testRunLink": "https://app.confident-ai.com/x"}')
 
 
 def rows_of(data: bytes) -> list[Row]:
@@ -245,7 +242,7 @@ def test_file_with_too_many_rows_is_refused(text, monkeypatch):
         read_file(SourceFile("f", document.encode()))
 
 
-def test_json_lines_and_zip_files_are_read_within_limits():
+def test_json_lines_with_other_keys_and_zip_files_are_read_within_limits():
     assert SourceFile("f", b'\xef\xbb\xbf {"a": 1}').json() == {"a": 1}
     assert SourceFile("f", b"[" * 5000 + b"]" * 5000).json() is None
     assert SourceFile("f", b'{"a": 1').json() is None
@@ -268,15 +265,6 @@ def test_json_lines_and_zip_files_are_read_within_limits():
     with pytest.raises(UsageError, match="damaged zip file"):
         SourceFile("f.eval", stream.getvalue()[:500]).members()
     assert SourceFile("f", b"text").members() is None
-
-
-def outcomes_of_lines(*lines: str) -> dict[str, object]:
-    reader, (result,) = read_file(SourceFile("x.jsonl", "\n".join(lines).encode()))
-    assert reader.format == "rows"
-    return {row.test: row.undecided or row.passed for row in result.rows}
-
-
-def test_json_lines_keys_may_vary_except_key_that_names_test():
     assert outcomes_of_lines(
         '{"test": "a", "passed": true}',
         '{"test": "b", "passed": false, "error": "timeout"}',
@@ -289,3 +277,9 @@ def test_json_lines_keys_may_vary_except_key_that_names_test():
     assert [results.arm for results in result] == [None, "m"]
     with pytest.raises(UsageError, match=r"^x.jsonl: row 2 has no 'test', by which row 1 names its test"):
         outcomes_of_lines('{"id": 1, "test": "a", "passed": true}', '{"id": 2, "passed": false}')
+
+
+def outcomes_of_lines(*lines: str) -> dict[str, object]:
+    reader, (result,) = read_file(SourceFile("x.jsonl", "\n".join(lines).encode()))
+    assert reader.format == "rows"
+    return {row.test: row.undecided or row.passed for row in result.rows}

@@ -63,16 +63,13 @@ def test_rerun_test_has_its_counted_failure_before_its_pass(tool, outer):
     assert flaky == [FAILED, PASSED]
 
 
-def test_unknown_statuses_are_errors_with_their_text():
+def test_unknown_statuses_are_errors_and_failed_attempts_trials():
     known = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED, "pending": SKIPPED, "other": ERROR}
     results = read(report(*(entry(status, status) for status in [*known, "PASSED"])))
     expected = known | {"PASSED": ERROR}
     assert outcomes_by_test(results) == {name: [outcome] for name, outcome in expected.items()}
     assert row_of(results, "PASSED").reason == "its status is 'PASSED'"
     assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
-
-
-def test_failed_attempts_become_trials_and_equal_names_in_two_suites_two_tests():
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [FAILED, ERROR, PASSED]}, "no")

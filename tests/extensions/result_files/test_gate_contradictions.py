@@ -267,18 +267,7 @@ def test_direction_of_every_eval_ever_comes_from_its_aggregate(gate, lower):
     assert {test["passed"] for test in suite["tests"]} == {not lower}
 
 
-def test_official_score_without_sample_count_is_shown_without_of_0(gate):
-    """Older logs of Inspect do not have it; it is the number of samples with a score."""
-    old = changed(INSPECT, *(remove("results", "scores", i, "scored_samples") for i in (0, 1)))
-    printed = gate(old, "--max-errors=9")[1]
-    assert "of 0" not in printed
-    assert "Official score: accuracy 66.6 % of 4" in printed
-    without = changed("deepeval/shop.json", remove("testPassed"), remove("testFailed"))
-    code, printed = gate(without, "--max-errors=9")
-    assert (code, "none of" in printed, "of 0" in printed) == (0, False, False)
-
-
-def test_contradictions_are_in_every_report_and_prevent_comparison(gate):
+def test_contradictions_are_in_every_report_and_missing_counts_not_shown_as_0(gate):
     gate(changed("deepeval/shop.json", set_value("testFailed", value=99)), "--max-errors=9")
     decision = saved_results()["gate"]
     assert decision["exitCode"] == 3
@@ -290,6 +279,14 @@ def test_contradictions_are_in_every_report_and_prevent_comparison(gate):
     code, printed = gate(head, f"--baseline={wrong}", "--max-drop=0", "--max-errors=9")
     message = "max-drop was not checked: the baseline contradicts itself: worse.json: testFailed is 99"
     assert (code, message in printed) == (3, True)
+    # Older logs of Inspect do not have it; it is the number of samples with a score.
+    old = changed(INSPECT, *(remove("results", "scores", i, "scored_samples") for i in (0, 1)))
+    printed = gate(old, "--max-errors=9")[1]
+    assert "of 0" not in printed
+    assert "Official score: accuracy 66.6 % of 4" in printed
+    without = changed("deepeval/shop.json", remove("testPassed"), remove("testFailed"))
+    code, printed = gate(without, "--max-errors=9")
+    assert (code, "none of" in printed, "of 0" in printed) == (0, False, False)
 
 
 def bias_tests(*metrics: tuple[float, bool]) -> list[dict[str, Any]]:
@@ -366,7 +363,7 @@ def test_worse_run_of_other_tool_fails_gate(base, worse, options, broken, gated)
         assert all(name in page for name in broken)
 
 
-def test_only_broken_samples_have_no_verdict_and_two_models_are_refused(gated):
+def test_only_broken_samples_have_no_verdict_and_two_prompts_are_compared(gated):
     code, results, _ = gated("head", str(FILES / "inspect/broken.json"))
     assert (code, results["score"]) == (3, None)
     (results,) = (Path(name) for name in files_of("lm-eval/worse/results*"))
@@ -377,9 +374,6 @@ def test_only_broken_samples_have_no_verdict_and_two_models_are_refused(gated):
     code, _, message = gated("head", *options)
     assert code == 2
     assert re.search(r"several models: 'dummy', 'dummy name=other'.*gate the files", message)
-
-
-def test_two_promptfoo_prompts_of_one_file_are_compared(gated):
     arms = ("--arm=base · polite", "--baseline-arm=base · plain")
     code, results, printed = gated("head", str(FILES / "promptfoo/shop.json"), *arms, "--regression=any")
     assert (code, [test["name"] for test in results["comparison"]["regressed"]]) == (1, ["shipping"])

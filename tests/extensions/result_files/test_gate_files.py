@@ -57,7 +57,7 @@ def test_rows_become_run_with_groups_cost_tokens_errors_and_skipped_rows(gate):
     gate("a.csv", "--min-score=0", "--max-errors=1", a_csv=broken)
 
 
-def test_worse_run_is_compared_with_baseline_reproducibly(gate):
+def test_worse_run_is_compared_reproducibly_and_official_score_shown(gate):
     options = ("b.csv", "--baseline=a.csv", "--regression=any")
     assert "1 test broke since the baseline" in gate(*options, code=1, a_csv=MAIN, b_csv=WORSE)
     comparison = saved_results()["comparison"]
@@ -65,6 +65,16 @@ def test_worse_run_is_compared_with_baseline_reproducibly(gate):
     assert "login" in Path("results/summary.md").read_text()
     gate(*options, "--output-dir=again", code=1)
     assert saved_results("again")["comparison"]["p"] == comparison["p"] is not None
+    broken = '<testcase name="c"><error message="x"/></testcase>'
+    cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>' + broken
+    junit = f'<testsuite name="s" tests="3">{cases}</testsuite>'
+    text = gate("j.xml", "--max-errors=1", "--min-score=0", j_xml=junit)
+    results = saved_results()
+    assert results["official"] == results["suites"][0]["official"]
+    assert (results["official"]["name"], results["official"]["of"]) == ("tests passed", 3)
+    assert results["official"]["value"] == pytest.approx(2 / 3)
+    assert "Official score: tests passed 66.6 % of 3. Ours is 75.0. Errors count as failures" in text
+    assert "Official score" in Path("results/summary.md").read_text()
 
 
 MAP = "test: $.test\npassed: $.passed\nscore: $.score\n"
@@ -168,19 +178,6 @@ def test_map_file_selects_fields_and_its_path_that_matches_nothing_is_reported(g
     assert "map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
 
-def test_official_score_of_junit_is_shown_beside_own_score(gate):
-    broken = '<testcase name="c"><error message="x"/></testcase>'
-    cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>' + broken
-    junit = f'<testsuite name="s" tests="3">{cases}</testsuite>'
-    text = gate("j.xml", "--max-errors=1", "--min-score=0", j_xml=junit)
-    results = saved_results()
-    assert results["official"] == results["suites"][0]["official"]
-    assert (results["official"]["name"], results["official"]["of"]) == ("tests passed", 3)
-    assert results["official"]["value"] == pytest.approx(2 / 3)
-    assert "Official score: tests passed 66.6 % of 3. Ours is 75.0. Errors count as failures" in text
-    assert "Official score" in Path("results/summary.md").read_text()
-
-
 def test_input_files_are_not_overwritten_and_broken_one_among_others_is_refused(gate):
     Path("results").mkdir()
     assert "would be overwritten" in gate("junit.xml", "--output-dir=.", code=2, junit_xml="<testsuite/>")
@@ -221,7 +218,7 @@ def gate_rows(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_changed_and_failed_tests_are_listed_before_passed_ones(gate_rows):
+def test_changed_and_failed_tests_are_listed_first_and_others_counted(gate_rows):
     passed = [True] * (MOST + 10)
     printed = gate_rows([*passed[:-3], False, False, True], [*passed[:-2], False, False])
     broke, failed, fixed = (f"case-{len(passed) - i:04}" for i in (3, 2, 1))
@@ -235,9 +232,6 @@ def test_changed_and_failed_tests_are_listed_before_passed_ones(gate_rows):
     assert ("and 10 more tests" in summary, "and 10 more tests" in printed) == (True, True)
     assert len(saved_results()["suites"][0]["tests"]) == len(passed)
     assert Path("results/junit.xml").read_text().count("<testcase ") == len(passed)
-
-
-def test_regressions_beyond_the_listed_ones_are_counted(gate_rows):
     count = MOST + 50
     printed = gate_rows([False] * count, [True] * count)
     page, summary = (Path("results", name).read_text() for name in ("report.html", "summary.md"))

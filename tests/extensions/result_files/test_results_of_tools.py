@@ -143,7 +143,17 @@ def test_promptfoo_arms_have_outcomes_official_scores_assertions_and_cost():
     assert by_arm[0] == by_arm[1]
 
 
-def test_equal_promptfoo_descriptions_are_numbered_and_unknown_files_refused():
+def test_promptfoo_failures_need_no_assertions_and_equal_names_are_numbered():
+    document = load_json("promptfoo/shop.json")
+    first = document["results"]["results"][0]
+    first |= {"success": False, "failureReason": 1, "gradingResult": None, "score": 0}
+    first_rows = [results.rows[0] for results in read_text(json.dumps(document))]
+    failed = next(row for row in first_rows if row.score == 0)
+    assert (failed.passed, failed.undecided) == (False, None)
+    run = load_json("deepeval/shop.json")
+    run["testCases"][0] |= {"success": False, "metricsData": []}
+    (results,) = read_text(json.dumps(run))
+    assert results.rows[0].passed is False
     document = load_json("promptfoo/shop.json")
     for result in document["results"]["results"]:
         result["testCase"]["description"] = "same"
@@ -157,19 +167,6 @@ def test_equal_promptfoo_descriptions_are_numbered_and_unknown_files_refused():
         document = load_json("promptfoo/shop.json")
         del document["results"]["results"][index]["prompt"]
         assert f"results.results[{index}] has no testCase, provider, prompt or" in read_error(document)
-
-
-def test_failure_without_assertions_or_metrics_is_failed():
-    document = load_json("promptfoo/shop.json")
-    first = document["results"]["results"][0]
-    first |= {"success": False, "failureReason": 1, "gradingResult": None, "score": 0}
-    first_rows = [results.rows[0] for results in read_text(json.dumps(document))]
-    failed = next(row for row in first_rows if row.score == 0)
-    assert (failed.passed, failed.undecided) == (False, None)
-    run = load_json("deepeval/shop.json")
-    run["testCases"][0] |= {"success": False, "metricsData": []}
-    (results,) = read_text(json.dumps(run))
-    assert results.rows[0].passed is False
 
 
 def test_deepeval_outcomes_calls_and_flaky_metrics_are_read():

@@ -88,7 +88,7 @@ async def probe_run(monkeypatch, run, suites, answer=judge, each=5, **fields):
             return questions, await probe(ask, questions, STUDY_TIME), models
 
 
-async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
+async def test_criterion_is_vacuous_only_if_all_of_many_probes_pass(monkeypatch):
     run = build.results(played_suite("A", range(12)))
     result, report, models = await probe_run(monkeypatch, run, [suite("A", range(12))])
     vacuous = [one.criterion for one in report.vacuous if "deleted" in one.criterion]
@@ -100,6 +100,15 @@ async def test_only_criteria_that_pass_in_every_probe_are_vacuous(monkeypatch):
     assert {one.tried for one in report.criteria} == {5}
     vacuous = [question.indexes for question, one in zip(result, report.criteria, strict=True) if one.vacuous]
     assert (vacuous[:2], len(models.asked)) == ([(0, 0, 1), (0, 1, 1)], 12 * 3 * 5)
+    run = build.results(played_suite("A", range(3), trials=1))
+    _, report, _ = await probe_run(monkeypatch, run, [suite("A", range(3))])
+    assert {one.tried for one in report.criteria} == {2}
+    assert not report.vacuous
+    run = build.results(played_suite("A", range(6)))
+    answer = fakes.judge_answer("cannot_tell")
+    _, report, _ = await probe_run(monkeypatch, run, [suite("A", range(6))], lambda _: answer, parallel=2)
+    assert {(one.tried, one.share, one.vacuous) for one in report.criteria} == {(0, None, False)}
+    assert {one.undecided for one in report.criteria} == {5}
 
 
 async def test_criterion_is_probed_with_user_data_of_other_tests_its_own_suite_first(monkeypatch):
@@ -124,18 +133,6 @@ async def test_criterion_is_probed_with_user_data_of_other_tests_its_own_suite_f
     probes = [one for one in questions if one.evaluation.criterion == "It is polite"]
     assert [one.test for one in probes] == ["T0", "T1", "T2", "T3"]
     assert ({other.test.name for one in probes for other in one.others}, unknown) == ({"T4", "T5"}, 2)
-
-
-async def test_criterion_is_not_vacuous_after_few_or_undecided_probes(monkeypatch):
-    run = build.results(played_suite("A", range(3), trials=1))
-    _, report, _ = await probe_run(monkeypatch, run, [suite("A", range(3))])
-    assert {one.tried for one in report.criteria} == {2}
-    assert not report.vacuous
-    run = build.results(played_suite("A", range(6)))
-    answer = fakes.judge_answer("cannot_tell")
-    _, report, _ = await probe_run(monkeypatch, run, [suite("A", range(6))], lambda _: answer, parallel=2)
-    assert {(one.tried, one.share, one.vacuous) for one in report.criteria} == {(0, None, False)}
-    assert {one.undecided for one in report.criteria} == {5}
 
 
 async def test_rubric_criterion_counts_as_passed_in_probe_from_its_pass_at_grade(monkeypatch):

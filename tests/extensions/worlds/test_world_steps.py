@@ -356,7 +356,7 @@ def ask(url):
 
 
 @pytest.mark.slow
-async def test_postgres_row_values_become_json(ask):
+async def test_postgres_rows_become_json_timeouts_cancel_and_errors_have_no_credentials(ask, url):
     assert (await ask("DROP TABLE IF EXISTS orders")).value == []
     columns = "id text, amount numeric(8,2), tax numeric, paid date, data jsonb, raw bytea"
     await ask(f"CREATE TABLE orders ({columns})")
@@ -371,10 +371,6 @@ async def test_postgres_row_values_become_json(ask):
             "none": None,
         }
     ]  # fmt: skip
-
-
-@pytest.mark.slow
-async def test_errors_of_server_have_no_credentials(ask, url):
     refused = await ask("SELECT nothing FROM nowhere WHERE id = :id", id="geheim-123456")
     wrong_password = await ask("SELECT 1", url=url.replace(postgres.PASSWORD, "wrong-7f2d91c4e6"))
     assert refused.error == 'the sql step was refused: relation "nowhere" does not exist'
@@ -384,10 +380,6 @@ async def test_errors_of_server_have_no_credentials(ask, url):
     assert result.error.startswith("the sql step was refused: ")
     assert "127.0.0.1" in result.error
     assert "7f2d91c4e6" not in result.error
-
-
-@pytest.mark.slow
-async def test_timed_out_statement_is_cancelled_on_server(ask):
     sleepers = "SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"
     result = await ask("SELECT pg_sleep(600)", timeout=1)
     assert result.error == "the sql step did not end within 1 s"
