@@ -201,24 +201,16 @@ async def ask(model, login, system, text, schema):
     basis = {"evidence": evidence, "rests_on": "quotes", "looked_at": []}
     return json.dumps({"reasoning": "It greets.", "met": True, "verdict": "pass", **basis})
 """
-JUDGED = """
-name: S
-adapter: python:agent:reply
-tests:
-  - name: T
-    guidelines: Say hello.
-    turns: [{user: auto}]
-    maxTurns: 1
-    evaluations: [{criterion: It greets}]
-"""
 
 
 def check_provider(site, folder):
     """The page's provider plays user and judge, is asked again after a fault, and its secret is hidden."""
     (site / "acme_gateway.py").write_text(GATEWAY)
-    (folder / "suite.yaml").write_text(JUDGED)
+    judged = TEST | {"turns": [{"user": "auto"}], "evaluations": [{"criterion": "It greets"}]}
+    suite = SUITE | {"adapter": "python:agent:reply", "tests": [judged]}
+    (folder / "suite.json").write_text(json.dumps(suite))
     (folder / "agent.py").write_text("def reply(text): return 'Good day'")
-    command = ("run", "suite.yaml", "--provider=acme", "--judge-check=off", "--output-dir=judged")
+    command = ("run", "suite.json", "--provider=acme", "--judge-check=off", "--output-dir=judged")
     ran = run(site, *command, cwd=folder, ACME_LOGIN="ada-4b7d10f3")
     assert ran.returncode == 0, ran.stderr
     saved = (folder / "judged/_results.json").read_text()
@@ -226,7 +218,7 @@ def check_provider(site, folder):
     assert "ada-4b7d10f3" not in saved
     judged = ci_evals.load_results(folder / "judged")
     assert (judged.run.provider, judged.suites[0].models.judges) == ("acme", ("acme-large",))
-    refused = run(site, "run", "suite.yaml", "--provider=acne", cwd=folder)
+    refused = run(site, "run", "suite.json", "--provider=acne", cwd=folder)
     assert "'openai', 'anthropic', 'acme', 'offline'" in refused.stderr
 
 

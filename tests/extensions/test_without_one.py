@@ -29,7 +29,7 @@ import ci_evals
 from ci_evals import UsageError, load_results
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
-from ci_evals.extension_registry import installed, study_reports
+from ci_evals.extension_registry import installed
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.story.story import story_of
 from report_texts import results_json_text
@@ -38,11 +38,8 @@ assert Path(ci_evals.__file__).is_relative_to(sys.argv[1])
 for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-commands = [
-    ["--help"],
-    ["schema", "--results"],
-    ["run", "suite.yaml", "--provider=offline", "--no-gate", "--quiet"],
-]
+run = ["run", "suite.yaml", "--provider=offline", "--no-gate", "--quiet"]
+commands = [["--help"], ["schema", "--results"], run]
 if "report" in installed().names():
     commands.append(["report", "saved"])
 def code_of(command, environ):
@@ -71,14 +68,13 @@ for name in refused.keys() & sys.argv[2:]:
 if "gitlab" in sys.argv[2:]:
     for options, expected in (([], 0), (["--max-drop=5"], 3), (["--max-drop=5", "--baseline=none"], 0)):
         job = {"GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7"}
-        code = code_of(["run", "suite.yaml", "--provider=offline", *options], job)
+        command = ["run", "suite.yaml", "--provider=offline", "--agent-in-process", *options]
+        code = code_of(command, job)
         reasons = load_results(Path("results")).gate.reasons
         assert (code, "not installed" in str(reasons)) == (expected, expected == 3), (options, code, reasons)
 saved = load_results(Path("saved"))
 Path("again.json").write_text(results_json_text(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))
-topics = [report.topic for report in study_reports(saved)]
-Path("topics").write_text("\\n".join(topics))
 Path("names").write_text("\\n".join(installed().names()))
 """
 

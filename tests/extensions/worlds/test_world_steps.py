@@ -360,17 +360,11 @@ async def test_postgres_rows_become_json_timeouts_cancel_and_errors_have_no_cred
     assert (await ask("DROP TABLE IF EXISTS orders")).value == []
     columns = "id text, amount numeric(8,2), tax numeric, paid date, data jsonb, raw bytea"
     await ask(f"CREATE TABLE orders ({columns})")
-    await ask(
-        """INSERT INTO orders VALUES (:id, 42.00, 7.98, '2026-11-21', '{"a": [1]}', '\\xff')""",
-        id="{{userInfo.order}}",
-    )
+    row = """:id, 42.00, 7.98, '2026-11-21', '{"a": [1]}', '\\xff'"""
+    await ask(f"INSERT INTO orders VALUES ({row})", id="{{userInfo.order}}")
     result = await ask("SELECT *, 'NaN'::float AS none FROM orders WHERE id = :id", id="A1")
-    assert result.value == [
-        {
-            "id": "A1", "amount": 42, "tax": 7.98, "paid": "2026-11-21", "data": {"a": [1]}, "raw": "_w==",
-            "none": None,
-        }
-    ]  # fmt: skip
+    amounts = {"amount": 42, "tax": 7.98, "paid": "2026-11-21"}
+    assert result.value == [{"id": "A1", **amounts, "data": {"a": [1]}, "raw": "_w==", "none": None}]
     refused = await ask("SELECT nothing FROM nowhere WHERE id = :id", id="geheim-123456")
     wrong_password = await ask("SELECT 1", url=url.replace(postgres.PASSWORD, "wrong-7f2d91c4e6"))
     assert refused.error == 'the sql step was refused: relation "nowhere" does not exist'
