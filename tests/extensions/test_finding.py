@@ -94,13 +94,15 @@ def install(site, name="broken", **parts):
         (site / name / f"{part}.py").write_text(text)
 
 
-ELSEWHERE = """
-import os, runpy, sys
-
 # The fork server has imported the checkout's package; here another is imported, from PYTHONPATH.
+FORGET = """
+import os, sys
 for name in [*sys.modules]:
     if name.partition(".")[0] in {"ci_evals", "fork_server"}:
         del sys.modules[name]
+"""
+ELSEWHERE = """
+import runpy
 sys.path[0] = os.getcwd()
 runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 """
@@ -109,7 +111,7 @@ runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 def run(root, *args, cwd, program=ELSEWHERE, **env):
     """Run the command line of a package elsewhere, or another program that imports it."""
     script = root / "elsewhere.py"
-    script.write_text(program)
+    script.write_text(FORGET + program)
     return forked_command(*args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(script))
 
 
@@ -255,10 +257,7 @@ def test_failing_extensions_are_named_once_without_secrets_and_the_rest_works(si
 
 
 STEP_ENVIRONMENT = """
-import json, os, sys, warnings
-for name in [*sys.modules]:
-    if name.partition(".")[0] in {"ci_evals", "fork_server"}:
-        del sys.modules[name]
+import json, warnings
 warnings.simplefilter("ignore")
 from ci_evals.adapters.processes.environments import environment_for_step
 from ci_evals.cli.environment_secrets import keys_in
@@ -275,25 +274,21 @@ def step_environment(site, cwd, **env):
     return json.loads(ran.stdout)
 
 
-def test_secrets_of_known_providers_are_hidden_without_their_extension(target, tmp_path):
-    tokens = {
-        "CLAUDE_CODE_OAUTH_TOKEN": "token-of-claude-1",
-        "COPILOT_GITHUB_TOKEN": "token-of-copilot-2",
+def test_steps_get_no_secrets_without_or_with_a_broken_extension(site, tmp_path):
+    tokens = {"CLAUDE_CODE_OAUTH_TOKEN": "token-of-claude-1", "COPILOT_GITHUB_TOKEN": "token-of-copilot-2"}
+    tokens |= {
         "COPILOT_PROVIDER_API_KEY": "key-of-copilot-3",
         "COPILOT_PROVIDER_BEARER_TOKEN": "bearer-of-copilot-4",
     }
-    seen, hidden = step_environment(target, tmp_path, SHOP_API_KEY="shop-key-5", **tokens)
+    seen, hidden = step_environment(site, tmp_path, SHOP_API_KEY="shop-key-5", **tokens)
     assert not tokens.keys() & seen.keys()
     assert set(tokens.values()) <= set(hidden)
     assert seen["SHOP_API_KEY"] == "shop-key-5"
-
-
-@pytest.mark.parametrize("part", ["providers", "result"])
-def test_steps_get_no_secret_like_variables_if_an_extension_is_broken(site, tmp_path, part):
-    write_lines(site, "broken = broken")
-    install(site, **{part: "raise ValueError('broken')"})
-    seen, _ = step_environment(site, tmp_path, ACME_API_KEY="acme-key-1", SHOP_URL="https://shop.example.com")
-    assert ("ACME_API_KEY" in seen, seen["SHOP_URL"]) == (False, "https://shop.example.com")
+    for part in ("providers", "result"):
+        write_lines(site, f"{part} = {part}")
+        install(site, part, **{part: "raise ValueError('broken')"})
+        seen, _ = step_environment(site, tmp_path, ACME_API_KEY="acme-key-1", SHOP_URL="https://a.example")
+        assert ("ACME_API_KEY" in seen, seen["SHOP_URL"]) == (False, "https://a.example")
 
 
 def test_duplicate_is_not_loaded_and_failed_import_causes_runtime_warning(tmp_path, monkeypatch):
@@ -328,8 +323,7 @@ def test_failing_export_of_an_extension_does_not_change_the_verdict(site, tmp_pa
     ran = run(site, "run", "s.json", "--provider=offline", "--agent-in-process", cwd=tmp_path)
     assert "the results were not exported: ValueError: no route" in ran.stderr
     assert "the results were not exported: KeyError: 'address'" in ran.stderr
-    results = json.loads((tmp_path / "results/_results.json").read_text())
-    assert ran.returncode == results["gate"]["exitCode"]
+    assert ran.returncode == json.loads((tmp_path / "results/_results.json").read_text())["gate"]["exitCode"]
 
 
 def test_invalid_option_or_agent_kind_of_an_extension_is_named(site, tmp_path):

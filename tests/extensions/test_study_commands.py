@@ -186,9 +186,7 @@ PANEL = JudgeSettings(llm_key="k", judge_panel="a,b", judge_model="c")
     (lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"), "nowhere"),
     (lambda: probe(suites=["demo:hr"], results=A, llm_key="k"), "holds no judged criterion of these suites"),
 ])  # fmt: skip
-def test_invalid_study_settings_are_refused_before_anything_is_asked_or_written(
-    runs, monkeypatch, call, message
-):
+def test_invalid_study_settings_are_refused_before_asking_or_writing(runs, monkeypatch, call, message):
     suite(runs)
     monkeypatch.chdir(runs)
     for name in ("LLM_API_KEY", "OPENAI_API_KEY", "GITHUB_ACTIONS"):

@@ -165,7 +165,7 @@ async def test_chunks_continue_messages_and_subagents_are_named_in_calls():
     )
     done = await talk(ag_ui_run(*chunks))
     assert (done.calls, done.reply.agent) == ([("refund", {"order": "A-1"}, None)], "Refunded")
-    # Unless nobody else says anything.
+    # A text of a subagent is the reply if nobody else says anything.
     sub = {"subagentRunId": "s1"}
     started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
     begun, *others = LOOKUP

@@ -157,8 +157,7 @@ async def rubric(llm, talk: Transcript) -> None:
 async def prefer(llm, talk: Transcript) -> None:
     for pair in ((talk, TALK), (TALK, talk)):
         both = (ComparedConversation(TURNS, one) for one in pair)
-        contest = ConversationPair(Redactor(), build.test_result(), ["It helps"], *both)
-        await contest.ask(llm, swapped=False)
+        await ConversationPair(Redactor(), build.test_result(), ["It helps"], *both).ask(llm, swapped=False)
 
 
 async def user(llm, talk: Transcript) -> None:
@@ -197,8 +196,7 @@ def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
     """Whether the attack is in a block, as data that says just what the agent wrote."""
     data = seeded_judges.prompt_block(prompt, name)
     turns = data if isinstance(data, list) else []
-    replies = [one.get("agent", "") for one in turns if isinstance(one, dict)]
-    return f"fine\n\n{attack.text}" in replies
+    return f"fine\n\n{attack.text}" in [one.get("agent", "") for one in turns if isinstance(one, dict)]
 
 
 def test_attacks_cover_every_kind_with_first_and_last_replies():

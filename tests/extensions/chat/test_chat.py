@@ -225,9 +225,7 @@ def test_agent_error_ends_the_chat_and_unknown_commands_are_refused_off_a_termin
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_evaluate_grades_with_the_checks_of_the_test_and_asks_the_judge_by_a_key(
-    talk, folder, monkeypatch, capsys
-):
+def test_evaluate_grades_with_checks_of_test_and_asks_judge_with_a_key(talk, folder, monkeypatch, capsys):
     talked = talk("/evaluate", "Hi", "/evaluate", "refund A-1", "/evaluate", test="Refund")
     assert "Nothing was said yet." in talked.shown
     verdicts = [line.split()[0] for line in talked.shown.splitlines() if " It refunds" in line]

@@ -66,11 +66,9 @@ class Terminal:
         return self._process.wait(timeout=300)
 
 
-@pytest.mark.parametrize(
-    ("line", "keys", "code"),
-    [(b"hello\n", b"\x04", 0), (b"hello\n", b"\x03", 130), (b"wait\n", b"\x03", 130)],
-    ids=["Ctrl-D", "Ctrl-C at the prompt", "Ctrl-C during a reply"],
-)
+@pytest.mark.parametrize(("line", "keys", "code"), [
+    (b"hello\n", b"\x04", 0), (b"hello\n", b"\x03", 130), (b"wait\n", b"\x03", 130),
+], ids=["Ctrl-D", "Ctrl-C at the prompt", "Ctrl-C during a reply"])  # fmt: skip
 def test_ctrl_d_and_ctrl_c_end_the_session(tmp_path, line, keys, code):
     os.mkfifo(tmp_path / "waiting")
     terminal = Terminal(tmp_path)

@@ -86,7 +86,7 @@ def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, saved_runs,
 
 
 def test_comment_is_only_on_failure_if_wanted_and_refused_outside_gitlab(gitlab, saved_runs):
-    # One that is there is updated all the same.
+    # A note that is there is updated all the same.
     environ = gitlab.environ()
     for name, lines, status in (
         ("passed", 0, "no note on !7: there is none to update, and none was wanted"),

@@ -36,16 +36,13 @@ def slept():
 
 
 async def ask(hub, method):
+    calls = {
+        "GET": lambda: hub.get("/user"), "POST": lambda: hub.post(NOTES, {"body": "Hello"}),
+        "PUT": lambda: hub.put(f"{NOTES}/1000", {"body": "Bye"}),
+        "DELETE": lambda: hub.delete(f"{NOTES}/1000"),
+    }  # fmt: skip
     async with hub:
-        match method:
-            case "GET":
-                return await hub.get("/user")
-            case "POST":
-                return await hub.post(NOTES, {"body": "Hello"})
-            case "PUT":
-                return await hub.put(f"{NOTES}/1000", {"body": "Bye"})
-            case _:
-                return await hub.delete(f"{NOTES}/1000")
+        return await calls[method]()
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

@@ -44,14 +44,7 @@ def stub() -> Iterator[Endpoint]:
         yield stub
 
 
-def agent_at(
-    url: str,
-    waits: list[float] | None = None,
-    redactor: Redactor | None = None,
-    *,
-    options: dict[str, Any] | None = None,
-    **config: Any,
-) -> HttpAgent:
+def agent_at(url, waits=None, redactor=None, *, options=None, **config) -> HttpAgent:
     given = {"api_key": endpoints.KEY, **config, "options": {"send": SEND, "reply": REPLY, **(options or {})}}
     return HttpAgent(AgentSettings(base_url=url, **given), redactor=redactor, limiter=world.limiter(waits))
 

@@ -214,8 +214,7 @@ async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream):
     """By a path with a filter. A path that leads nowhere is no evidence."""
     async with streaming(answer_with(text("No."), END)) as agent:
         (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
-        reply = REPLY | {"toolCalls": "$[*].call"}
-        (by_name,) = await say(agent_at(agent.url, stream, reply=reply), "Hi")
+        (by_name,) = await say(agent_at(agent.url, stream, reply=(REPLY | {"toolCalls": "$[*].call"})), "Hi")
     assert (by_filter.tool_calls, by_name.tool_calls) == ((), None)
 
 
@@ -251,7 +250,7 @@ async def test_websocket_ends_by_extra_answers_only_and_closing_or_redirects_are
     async with streaming(answer_with(text("x" * 17_000_000))) as agent:
         with pytest.raises(AgentError, match="answered with more than 16 MB"):
             await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
-    # A key would go with the redirect.
+    # A key would go with a redirect that is followed.
     async with streaming(scripted) as agent:
         agent.refusal = web.Response(status=302, headers={"location": f"{agent.url}/elsewhere"})
         with pytest.raises(AgentError, match=r"redirects to .* \(302\), which is not followed"):

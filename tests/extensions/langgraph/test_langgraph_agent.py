@@ -49,7 +49,7 @@ def in_states(**values):
 
 
 async def test_new_messages_subgraph_calls_and_questions_of_the_thread_are_read():
-    # The thread repeats all of them.
+    # The thread repeats all messages.
     (hello, refund, much), state, asked = await converse("refund")
     assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)
     assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
@@ -75,7 +75,7 @@ async def test_new_messages_subgraph_calls_and_questions_of_the_thread_are_read(
 
 
 async def test_failed_run_and_unknown_assistant_are_agent_errors():
-    # The server answers with 200 and an event.
+    # The server answers a failed run with 200 and an event.
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url)
         session = await agent.open_session(AgentContract.played_test)

@@ -57,7 +57,7 @@ async def test_system_text_schema_and_usage_pass_through_the_program(program):
     assert (await llm.complete(JUDGING)).text == '{"verdict": "fail"}'
 
 
-async def test_prompt_is_in_no_argument_or_file_and_only_the_programs_variables_are_passed(program):
+async def test_prompt_is_in_no_argument_or_file_and_only_own_variables_are_passed(program):
     await program().complete(PLAIN)
     (asked,) = program.asked()
     assert not any(part in word for word in asked["argv"] for part in ("Ida", "What do you say"))
@@ -350,10 +350,9 @@ async def test_secrets_in_output_of_copilot_are_redacted(copilot):
     assert "sk-secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("version", "message"),
-    [("GitHub Copilot CLI 1.0.5.", "1.0.5, and 1.0.102 is needed"), ("copilot", "is it GitHub Copilot CLI")],
-)
+@pytest.mark.parametrize(("version", "message"), [
+    ("GitHub Copilot CLI 1.0.5.", "1.0.5, and 1.0.102 is needed"), ("copilot", "is it GitHub Copilot CLI"),
+])  # fmt: skip
 def test_old_or_foreign_copilot_is_refused(copilot, version, message):
     with pytest.raises(UsageError, match=message):
         copilot(version=version)

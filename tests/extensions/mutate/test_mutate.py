@@ -95,8 +95,7 @@ def test_applied_suggestions_pass_and_detect_previously_unnoticed_faults(capsys)
     assert Path("shop.yaml").read_text().startswith("# The shop's suite\n")
     _, after = mutate()
     closed = {(one["test"], kind) for one in suggested for kind in one["kinds"]}
-    still = {(test["name"], kind) for test in after["tests"] for kind in test["unnoticed"]}
-    assert not closed & still
+    assert not closed & {(test["name"], kind) for test in after["tests"] for kind in test["unnoticed"]}
     assert play().gate.passed
 
 
@@ -190,8 +189,28 @@ def test_page_and_step_summary_show_mutations_of_the_run():
     assert summary_of_job(room=10) == ""
 
 
-def test_docs_steps_turn_weak_suite_into_strong_one(capsys):
-    """An agent that does nothing scores 100, until the page's steps are copied one after the other."""
+@pytest.mark.parametrize(("path", "argument"), [
+    ("our shop.yaml", "`ci-evals mutate results --apply='our shop.yaml'`"),
+    ("a`b.yaml", "`ci-evals mutate results --apply=SUITE`"),
+    ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
+])  # fmt: skip
+def test_suite_path_is_quoted_in_the_suggested_command(path, argument):
+    Path("shop.yaml").rename(path)
+    play(suite=path)
+    mutate()
+    assert argument in next_steps()[1]
+
+
+def next_steps():
+    return re.findall(r"^\d\. (.*)$", Path("results/mutations.md").read_text(), flags=re.MULTILINE)
+
+
+def test_docs_list_every_fault_and_their_steps_turn_weak_suite_into_strong_one(capsys):
+    text = (DOCS / "mutations.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([a-z].*?) \| ([a-z].*?) \|$", text, flags=re.MULTILINE)
+    assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]
+    assert len(KINDS) == len(FAULTS) == 16
+    # An agent that does nothing scores 100, until the page's steps are copied one after the other.
     text = (DOCS / "mutations.md").read_text()
     (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
     Path("weak.yaml").write_text(weak)
@@ -222,29 +241,6 @@ def test_docs_steps_turn_weak_suite_into_strong_one(capsys):
     assert len(noticed) > 8
     assert {fault["neededShare"] for fault in noticed} == {1}
     assert not any("suggested checks" in step or "the gate passes" in step for step in next_steps())
-
-
-@pytest.mark.parametrize(("path", "argument"), [
-    ("our shop.yaml", "`ci-evals mutate results --apply='our shop.yaml'`"),
-    ("a`b.yaml", "`ci-evals mutate results --apply=SUITE`"),
-    ("<img src=x> @team.yaml", "&lt;img src=x&gt; @\u200bteam.yaml"),
-])  # fmt: skip
-def test_suite_path_is_quoted_in_the_suggested_command(path, argument):
-    Path("shop.yaml").rename(path)
-    play(suite=path)
-    mutate()
-    assert argument in next_steps()[1]
-
-
-def next_steps():
-    return re.findall(r"^\d\. (.*)$", Path("results/mutations.md").read_text(), flags=re.MULTILINE)
-
-
-def test_docs_list_every_kind_of_fault():
-    text = (DOCS / "mutations.md").read_text()
-    rows = re.findall(r"^\| `(\w+)` \| ([a-z].*?) \| ([a-z].*?) \|$", text, flags=re.MULTILINE)
-    assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]
-    assert len(KINDS) == len(FAULTS) == 16
 
 
 CHECK = {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund", "args": {"order": "4711"}}

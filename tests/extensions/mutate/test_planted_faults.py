@@ -71,10 +71,9 @@ async def test_planted_fault_has_same_evidence_as_agent_with_that_bug(kind, inte
     assert planted != healthy.transcript
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["call_dropped", "call_changed", "call_failed", "param_changed", "state_unchanged", "reply_refused"],
-)
+@pytest.mark.parametrize("kind", [
+    "call_dropped", "call_changed", "call_failed", "param_changed", "state_unchanged", "reply_refused",
+])  # fmt: skip
 async def test_fault_that_drops_a_call_drops_its_effect_on_state(kind):
     healthy = (await conversations())["Refund"]
     planted = KINDS[kind].plant(healthy)
@@ -93,8 +92,7 @@ async def test_fault_without_target_is_not_planted_and_repeated_call_has_no_know
     tests = tuple(test.copy_with(may_escalate=True) for test in suite.suite.tests)
     for one, is_fault in ((suite.suite, True), (suite.suite.copy_with(tests=tests), False)):
         trials = await saved_trials(results, [one])
-        planted = [KINDS["hand_over_added"].plant(trial.conversation) for trial in trials]
-        assert any(planted) is is_fault
+        assert any(KINDS["hand_over_added"].plant(trial.conversation) for trial in trials) is is_fault
     healthy = (await conversations())["Refund"]
     assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
 

@@ -56,8 +56,7 @@ def test_odds_of_single_trials_impossible_gates_or_taken_trials_are_printed(tmp_
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out
     results = in_rounds()
-    counts = replace(results.counts, taken_trials=1)
-    results = replace(results, counts=counts, usage=Usage(cost_usd=0.3))
+    results = replace(results, counts=replace(results.counts, taken_trials=1), usage=Usage(cost_usd=0.3))
     assert extent(results, 7) == "Such a run has 2 to 7 trials of each test."
 
 

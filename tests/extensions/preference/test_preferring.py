@@ -143,9 +143,7 @@ GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
 SECRET = "tenant-4711-blue"
 
 
-def conversation_pair(
-    one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe."
-) -> ConversationPair:
+def conversation_pair(one="user: Refund! | agent: Done.", other="user: Refund! | agent: Maybe."):
     test = build.test_result(user_info={"order": 7}, guidelines=f"You want it back, {SECRET}.")
     turns = (PlannedTurn(user=AUTO, expectation="starts it"),)
     talks = (ComparedConversation(turns, build.transcript(text)) for text in (one, other))
@@ -256,10 +254,9 @@ def test_majority_of_rounds_decides_pair(rounds, result):
     assert not decided(rounds[:1], 3)
 
 
-@each_row(
-    ("wins", "losses", "p"),
-    [(5, 0, 2 / 32), (0, 5, 2 / 32), (4, 1, 12 / 32), (3, 3, 1.0), (0, 0, None), (1, 0, 1.0)],
-)
+@each_row(("wins", "losses", "p"), [
+    (5, 0, 2 / 32), (0, 5, 2 / 32), (4, 1, 12 / 32), (3, 3, 1.0), (0, 0, None), (1, 0, 1.0),
+])  # fmt: skip
 def test_sign_test_is_exact_and_counts_tests_not_pairs(wins, losses, p):
     """Each test is one toss, however many pairs it has; one that is even says nothing."""
 

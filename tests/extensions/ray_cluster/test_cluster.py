@@ -113,8 +113,7 @@ async def test_trials_of_lost_or_frozen_workers_are_played_by_others(monkeypatch
         agent.asked.clear()
         async with cluster_of(kind=ProcessCluster) as cluster:
             kill = listener(5, lambda workers=cluster.workers: workers[0].end())
-            job = job_of(plan_of(agent.url, loops=6))
-            together = await evaluate(job, on_cluster(cluster), listen=kill)
+            together = await evaluate(job_of(plan_of(agent.url, loops=6)), on_cluster(cluster), listen=kill)
     assert comparable_lines(together) == comparable_lines(alone)
     assert any("1 worker was lost" in warning for warning in together.run.warnings)
     assert kill.heard[TrialFinished] == 36

@@ -86,8 +86,7 @@ def test_report_format_writes_only_its_files_also_for_a_run_without_suites(past,
     save(Path("empty"), replace(run_of("empty"), suites=()))
     write_reports("empty", format="json")
     write_reports("empty")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"{number} reports written to empty" for number in (0, 4)]
+    assert capsys.readouterr().out.splitlines() == [f"{number} reports written to empty" for number in (0, 4)]
 
 
 def test_input_file_is_not_rewritten_and_reports_of_a_link_are_next_to_the_link(past, capsys):

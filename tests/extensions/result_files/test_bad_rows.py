@@ -231,10 +231,9 @@ def test_file_without_known_format_is_refused_with_its_reason(data, message):
         read_file(SourceFile("x.csv", data))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["test,passed\n" + "a,true\n" * 4, '{"test": "a", "passed": true}\n' * 4, "<testcase name='a'/>" * 4],
-)
+@pytest.mark.parametrize("text", [
+    "test,passed\n" + "a,true\n" * 4, '{"test": "a", "passed": true}\n' * 4, "<testcase name='a'/>" * 4,
+])  # fmt: skip
 def test_file_with_too_many_rows_is_refused(text, monkeypatch):
     monkeypatch.setattr(source, "MOST_ROWS", 3)
     document = f"<testsuite>{text}</testsuite>" if text.startswith("<") else text

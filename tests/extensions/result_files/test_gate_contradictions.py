@@ -207,7 +207,7 @@ def test_same_run_under_two_names_leaves_no_verdict(gate, first, second):
     assert (code, "Name each run once" in printed) == (3, True), printed
 
 
-def test_row_that_failed_with_full_score_counts_as_zero_and_tests_in_two_folders_as_trials(gate):
+def test_failed_row_counts_as_zero_and_tests_of_two_folders_as_trials(gate):
     # Tools that write a file for each result give all of them one name, and no time.
     for folder in "ab":
         Path(folder).mkdir()
@@ -279,7 +279,7 @@ def test_contradictions_are_in_every_report_and_missing_counts_not_shown_as_0(ga
     code, printed = gate(head, f"--baseline={wrong}", "--max-drop=0", "--max-errors=9")
     message = "max-drop was not checked: the baseline contradicts itself: worse.json: testFailed is 99"
     assert (code, message in printed) == (3, True)
-    # Older logs of Inspect do not have it; it is the number of samples with a score.
+    # Older logs of Inspect have no number of samples with a score.
     old = changed(INSPECT, *(remove("results", "scores", i, "scored_samples") for i in (0, 1)))
     printed = gate(old, "--max-errors=9")[1]
     assert "of 0" not in printed

@@ -29,7 +29,7 @@ def official(value: float, of: int = 2) -> OfficialScore:
     return OfficialScore(name="accuracy", value=value, of=of)
 
 
-def test_unreported_cost_stays_unknown_and_test_skipped_in_one_file_counts_in_other():
+def test_unreported_cost_stays_unknown_and_test_skipped_once_still_counts():
     result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
     assert result.usage.cost_usd is None
     assert (result.latency.replies, result.suites[0].tests[0].trials[0].duration_seconds) == (0, 3)

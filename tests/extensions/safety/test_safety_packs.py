@@ -178,15 +178,14 @@ def test_docs_example_passes_and_fails_with_weakness_added(tmp_path):
     assert (weak.returncode, reason.strip() in weak.stdout) == (1, True), weak.stdout
 
 
-def test_docs_tables_list_packs_and_settings_and_only_tool_settings_add_other_checks():
+def test_docs_list_packs_and_settings_and_only_tools_need_other_checks():
     assert [code(row[0]) for row in table("`extends`", PAGE)] == [*PACKS]
     keys = [key.strip(" `") for row in table("key of `with`", PAGE) for key in row[0].split(",")]
     assert sorted(keys) == sorted(info.alias for info in suite_base.With.model_fields.values())
     assert sorted(PACKS) == [*suite_base.packs()]
     for row in table("`extends`", PAGE):
         needs = {need for test in suite_base._pack(code(row[0])) for need in test["needs"]}
-        named = {word.strip(" `") for part in row[2].split(";") for word in part.split(" and ")}
-        assert needs <= named
+        assert needs <= {word.strip(" `") for part in row[2].split(";") for word in part.split(" and ")}
     assert "not_in_tool_calls" in yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     for pack in PACKS:
         for test in suite_base._pack(pack):

@@ -115,9 +115,7 @@ async def test_timed_out_statement_is_interrupted_and_bad_driver_reported(probe_
     assert seen.error == "the sql step needs SQLAlchemy for this database: pip install 'ci-evals[sql]'"
 
 
-async def test_values_are_escaped_in_urls_and_typed_in_bodies_and_paths_follow_the_agent(
-    probe_value, httpserver
-):
+async def test_http_values_are_escaped_or_typed_and_paths_follow_the_agent(probe_value, httpserver):
     expected = {"plan": {"name": "gold"}, "n": 1}
     httpserver.expect_request(
         "/orders/A 1/2", method="POST", headers={"X-Plan": "gold"}, json=expected
@@ -141,9 +139,7 @@ async def test_values_are_escaped_in_urls_and_typed_in_bodies_and_paths_follow_t
     assert error == f"the http step names the path /orders/1 {reason}"
 
 
-async def test_refused_oversized_or_truncated_http_answer_is_an_error_without_secrets(
-    probe_value, httpserver
-):
+async def test_refused_oversized_or_cut_http_answer_is_an_error_without_secrets(probe_value, httpserver):
     for status, body, why in (
         (404, '{"detail": "no order"}', "with status 404: no order"),
         (302, "", "with status 302: an empty body"),
@@ -180,8 +176,7 @@ async def test_command_gets_literal_arguments_and_unknown_session_id_is_an_error
     code = "import sys, json; print(json.dumps(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "{{userInfo.order}}; ls", "$HOME"]
     assert await probe_value(command=command) == ProbeResult(value=["A 1/2; ls", "$HOME"])
-    names = {"userInfo": {}, "trial": {"id": "t1"}}
-    seen = await probe_value(names, command=["echo", "{{session.id}}"])
+    seen = await probe_value({"userInfo": {}, "trial": {"id": "t1"}}, command=["echo", "{{session.id}}"])
     reason = "which is unknown: the agent's session has no id"
     assert seen.error == f"the command step names {{{{session.id}}}}, {reason}"
 
