@@ -171,13 +171,10 @@ async def test_options_are_sent_and_thoughts_and_user_texts_are_not_in_the_reply
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])
 async def test_session_without_state_is_reported(stub, answer):
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
-    stub.answer = lambda asked: adk_run() if asked.path == "/run_sse" else answer
+    run = sse(adk_event({"text": "Hi"}))
+    stub.answer = lambda asked: run if asked.path == "/run_sse" else answer
     _, state = await framework_chats.converse(agent, "Hello")
     assert state == f"the agent's session has no state: {json.dumps(answer)}"
-
-
-def adk_run() -> Any:
-    return sse(adk_event({"text": "Hi"}))
 
 
 def test_adk_events_are_read_in_linear_time():

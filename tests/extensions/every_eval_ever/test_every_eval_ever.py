@@ -71,16 +71,14 @@ def test_metric_error_fails_its_epoch_and_repeated_metric_is_a_new_trial():
         assert outcomes == {"one": [PASSED, FAILED]}
 
 
-PLACE = re.compile(
-    r"eee/data/[^/]+/[^/]+/[^/]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-)
+UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 
 def records_of(results: Results) -> tuple[dict, list[dict]]:
     files = {name: "".join(text) for name, text in report_files.files(results).items()}
     (aggregate,) = [json.loads(text) for name, text in files.items() if name.endswith(".json")]
     (samples,) = [text for name, text in files.items() if name.endswith("_samples.jsonl")]
-    assert all(PLACE.match(name) for name in files)
+    assert all(re.match(f"eee/data/[^/]+/[^/]+/[^/]+/{UUID}", name) for name in files)
     return aggregate, [json.loads(line) for line in samples.splitlines()]
 
 

@@ -61,17 +61,14 @@ async def test_prompt_is_in_no_argument_or_file_and_only_own_variables_are_passe
     await program().complete(PLAIN)
     (asked,) = program.asked()
     assert not any(part in word for word in asked["argv"] for part in ("Ida", "What do you say"))
-    assert not remaining_files(asked)
+    folder = Path(asked["cwd"]).parent
+    assert not list(folder.parent.glob(f"{folder.name}/**"))
     held_back = {"INPUT_AGENT-KEY": "k", "CI_EVALS_LLM_KEY": "k", "GITHUB_TOKEN": "k", "LLM_API_KEY": "k"}
     await program(environ=held_back | {"CLAUDECODE": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}).complete(PLAIN)
     *_, asked = program.asked()
     assert not {*held_back, "CLAUDECODE"} & asked["env"].keys()
     assert asked["env"]["CLAUDE_CODE_OAUTH_TOKEN"] == "t"
     assert asked["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
-
-
-def remaining_files(asked):
-    return list(Path(asked["cwd"]).parent.parent.glob(f"{Path(asked['cwd']).parent.name}/**"))
 
 
 async def test_prompt_with_lone_surrogates_or_3_mb_and_option_like_model_work(program):

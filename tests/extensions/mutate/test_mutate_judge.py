@@ -45,13 +45,6 @@ def answer(asked) -> str:
     return json.dumps({"reasoning": "It claims a refund, or not.", "turns": listed})
 
 
-def a_suite(*evaluations: dict) -> dict:
-    """The shop's suite, whose refund has no other checks than these."""
-    suite = copy.deepcopy(SUITE)
-    suite["tests"][0]["evaluations"] = [*evaluations]
-    return suite
-
-
 @pytest.fixture
 def models(monkeypatch):
     with world.llm(answer) as served:
@@ -66,7 +59,9 @@ def save_run(tmp_path, monkeypatch):
     shop_agents.open_shop()
 
     def play(*evaluations):
-        Path("shop.yaml").write_text(yaml.safe_dump(a_suite(*evaluations), sort_keys=False))
+        suite = copy.deepcopy(SUITE)
+        suite["tests"][0]["evaluations"] = [*evaluations]  # the refund has no other checks than these
+        Path("shop.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
         Path("prices.yaml").write_text(yaml.safe_dump(PRICES))
         players = Participants(ShopAgent(), judge_llm=fakes.ScriptedLLM(answer))
         results = asyncio.run(run_suite(players, load_suite("shop.yaml"), judge_check="off"))

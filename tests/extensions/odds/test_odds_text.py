@@ -18,8 +18,7 @@ from ci_evals.extensions.odds.settings import OddsSettings
 def test_odds_text_has_table_of_checks_and_summary():
     checks = [
         build.check(name="min-score", required=80, seen=85, passed=True),
-        build.check(name="critical:x", required=100, seen=100, passed=True),
-        build.check(name="critical:x", required=100, seen=100, passed=True),
+        *[build.check(name="critical:x", required=100, seen=100, passed=True)] * 2,
         build.check(name="max-cost", required=1, seen=None, passed=True),
         build.check(name="regression", required=0.05, seen=None, passed=True),
     ]

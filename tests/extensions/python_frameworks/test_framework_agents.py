@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 
 import commands
@@ -284,7 +285,7 @@ def test_unusable_agent_object_is_refused_and_one_named_like_a_framework_is_not(
     with pytest.raises(UsageError, match=r"state has no 'messages' \(it has: question\)"):
         agent_of(create_agent("langgraph", channels=("question",)), "mine", AgentSettings())
     with pytest.raises(UsageError, match="its deps_type SimpleQueue cannot be made from a test's userInfo"):
-        agent_of(create_agent("pydantic_ai", deps_type=_queue()), "mine", AgentSettings())
+        agent_of(create_agent("pydantic_ai", deps_type=SimpleQueue), "mine", AgentSettings())
     with pytest.raises(UsageError, match="or an agent of pydantic-ai, LangGraph, the OpenAI Agents SDK or"):
         agent_of(object(), "mine", AgentSettings())
 
@@ -295,10 +296,6 @@ def test_unusable_agent_object_is_refused_and_one_named_like_a_framework_is_not(
             return "Hi"
 
     assert type(agent_of(Agent(), "mine", AgentSettings())).__name__ == "FunctionAgent"
-
-
-def _queue():
-    return import_module("queue").SimpleQueue
 
 
 @each_row(("kind", "state"), [

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import time
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -293,11 +294,9 @@ def comparable_lines(results):
 def without_times(value):
     match value:
         case dict():
-            return {name: without_times(one) for name, one in value.items() if not _is_time(name)}
+            times = re.compile("seconds|latency|latencies|folder", re.IGNORECASE)
+            kept = {name: one for name, one in value.items() if not times.search(str(name))}
+            return {name: without_times(one) for name, one in kept.items()}
         case list() | tuple():
             return [without_times(one) for one in value]
     return value
-
-
-def _is_time(name):
-    return any(part in str(name).lower() for part in ("seconds", "latency", "latencies", "folder"))

@@ -10,7 +10,6 @@ from tool_results import ERROR, FAILED, PASSED, SKIPPED, outcomes_by_test, read_
 
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.gate import Decision
-from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.extension_support.result_files.result_rows import ResultSet
@@ -135,20 +134,17 @@ def test_broken_report_is_refused(text, message):
         read(text)
 
 
-def read_own(*tests: TestResult) -> ResultSet:
-    return read("".join(ctrf.render(story_of(build.results(build.suite_result("Refunds", *tests))))))
-
-
 def test_own_report_is_read_with_the_same_outcomes():
     failed = build.trial_result(findings=(build.finding("failed", reason="no refund"),))
     broke, ended = Attempt(status=EndState.FAILED, error="timed out"), Attempt(status=EndState.COMPLETED)
-    results = read_own(
-        build.test_result("good"), build.test_result("bad", trials=(failed,)),
+    suite = build.suite_result(
+        "Refunds", build.test_result("good"), build.test_result("bad", trials=(failed,)),
         build.test_result("unknown", outcome="undecided", passed=False),
         build.test_result("left out", trials=()), build.test_result("unplayed", trials=(), not_run=1),
         build.test_result("rerun", trials=(build.trial_result(attempts=(broke, ended)),)),
         build.test_result("unsteady", flaky=True),
     )  # fmt: skip
+    results = read("".join(ctrf.render(story_of(build.results(suite)))))
     assert not results.contradictions
     assert outcomes_by_test(results) == {
         "Refunds › good": [PASSED], "Refunds › bad": [FAILED], "Refunds › unknown": [ERROR],
