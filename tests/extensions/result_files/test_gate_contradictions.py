@@ -204,7 +204,7 @@ def test_same_run_under_two_names_leaves_no_verdict(gate, first, second):
         copy.write_text(second if isinstance(second, str) else second(source.read_text()))
     options = [PLAIN_ARM] if first.startswith("promptfoo") else []
     code, printed = gate(str(source), str(copy), "--max-errors=50", *options)
-    assert (code, "Name each run once" in printed) == (3, True), printed
+    assert (code, "has the same" in printed, "Name each run once" in printed) == (3, True, True), printed
 
 
 def test_failed_row_counts_as_zero_and_tests_of_two_folders_as_trials(gate):

@@ -88,7 +88,7 @@ def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
 
 
 @each_row(("text", "message"), [
-    (in_suites('<error message="no server"/><testcase name="a"/>'), "the in_suites itself broke"),
+    (in_suites('<error message="no server"/><testcase name="a"/>'), "the suite itself broke"),
     (in_suites('<testcase name="a"><failure/><testcase name="b"/></testcase>'), "a testcase within a test"),
     (in_suites("<testcase name='a'/>")[:-20], "is broken JUnit XML"),
     ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "declares XML entities"),
@@ -132,7 +132,7 @@ def test_files_of_pytest_vitest_jest_and_gradle_are_read():
         "refunds the agent answers": (("refunds",), True),
         "refunds › order 1": (("refunds",), True),
         "refunds › order 2": (("refunds",), True),
-        "Test in_suites failed to run › t/broken.test.js": (("Test in_suites failed to run",), False),
+        "Test suite failed to run › t/broken.test.js": (("Test suite failed to run",), False),
     }
     # One file for each class, whose name stands once in a test's whole name.
     results = read((FILES / "gradle.xml").read_text())
