@@ -21,7 +21,6 @@ from ci_evals.extension_registry import GROUP, NEEDED, Extensions, installed
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 pytestmark = pytest.mark.slow
-
 PAGE = page("extensions.md")
 TEST = {
     "name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "maxTurns": 1,

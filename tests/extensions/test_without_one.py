@@ -77,8 +77,6 @@ Path("again.json").write_text(results_json_text(saved))
 Path("summary.md").write_text(documents.summary(story_of(saved)))
 Path("names").write_text("\\n".join(installed().names()))
 """
-
-
 SUITE = """
 name: Refunds
 adapter: python:agent:reply
@@ -88,7 +86,6 @@ tests:
     turns: [{user: My parcel came damaged.}]
     evaluations: [{criterion: It answers, strict: contains, text: parcel}]
 """
-
 IN_A_WORLD = SUITE.replace("tests:", "setup: [{file: {path: agent.py, format: text}}]\ntests:")
 
 

@@ -28,7 +28,6 @@ CALLS = (
 )
 REFUNDED = "I refunded 42 for order A-1."
 CARD = {"url": "URL", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
-
 each_wire = pytest.mark.parametrize("name", framework_chats.A2A)
 
 

@@ -9,7 +9,6 @@ from commands import CLEAN_ENV
 
 pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
-
 AGENT = """
 import asyncio
 

@@ -11,7 +11,6 @@ from each_row import each_row
 from werkzeug import Response
 
 pytestmark = pytest.mark.slow
-
 MARKER = "<!-- ci-evals comment: default -->"
 
 

@@ -338,8 +338,6 @@ class Agent:
     def read_state(self, session):
         return {"refunds": len(session)}
 """
-
-
 AGENT = """
 from {kind} import {name}
 

@@ -194,8 +194,6 @@ def test_answer_in_question_causes_no_warning_but_check_of_uncertain_reply_does(
 BAD = {"score": 0.2, "name": "bad", "description": "As it should not."}
 LEVELS = [{"score": 0.9, "name": "good", "description": "As it should be."}, BAD]
 BARE = [{"score": 1, "name": "good"}, {"score": 0, "name": "bad", "description": "As it should not."}]
-
-
 TACT = {"name": "tact", "description": "d", "rubric": LEVELS}
 
 
