@@ -1,11 +1,9 @@
 """`chat` in a terminal: Ctrl-C and the end of the input close the agent."""
 
 import os
-import subprocess
-import sys
 
 import pytest
-from commands import CLEAN_ENV
+from commands import start
 
 pytestmark = pytest.mark.slow
 pty = pytest.importorskip("pty")
@@ -28,6 +26,17 @@ class Slow:
 
 agent = Slow()
 """
+IN_TERMINAL = """
+import os, runpy, sys
+
+os.setsid()
+# The first terminal that a new session opens is its own, whose keys send signals.
+terminal = os.open(sys.argv.pop(1), os.O_RDWR)
+for number in range(3):
+    os.dup2(terminal, number)
+sys.stdout.reconfigure(line_buffering=True)
+runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
+"""
 
 
 class Terminal:
@@ -35,14 +44,11 @@ class Terminal:
 
     def __init__(self, folder):
         (folder / "slow.py").write_text(AGENT)
-        ours, its = pty.openpty()
-        # The first terminal that a new session opens is its own, whose keys send signals.
-        name = os.ttyname(its)
-        command = ["sh", "-c", f'exec "$@" <{name} >{name} 2>&1', "sh"]
-        command += [sys.executable, "-m", "ci_evals", "chat", "--adapter=python:slow:agent"]
-        self._process = subprocess.Popen(command, cwd=folder, env=CLEAN_ENV, start_new_session=True)
-        self._its = its
-        self._ours, self.shown = ours, ""
+        (folder / "terminal.py").write_text(IN_TERMINAL)
+        self._ours, self._its = pty.openpty()
+        options = (os.ttyname(self._its), "chat", "--adapter=python:slow:agent")
+        self._process = start(*options, cwd=folder, program=str(folder / "terminal.py"))
+        self.shown = ""
 
     def wait_for(self, text):
         while text not in self.shown:
