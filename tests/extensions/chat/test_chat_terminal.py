@@ -68,7 +68,8 @@ class Terminal:
         except OSError:  # how Linux says that the other end is closed
             pass
         os.close(self._ours)
-        return self._process.wait(timeout=300)
+        self._process.communicate(timeout=300)
+        return self._process.returncode
 
 
 @pytest.mark.parametrize(("line", "keys", "code"), [
