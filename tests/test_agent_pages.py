@@ -8,6 +8,7 @@ import tomllib
 import pytest
 from commands import CLEAN_ENV, ci_evals, write_suite
 from doc_pages import ROOT, blocks, code, table, without_times
+from page_files import message_pattern, write_files
 from programs import run_captured
 
 from ci_evals.agents.code import plain_reply
@@ -19,20 +20,11 @@ PYTHON = (ROOT / "docs/python-agent.md").read_text()
 ADAPTER = (ROOT / "docs/writing-an-adapter.md").read_text()
 
 
-def write_files(page, folder):
-    """The files that a page shows: each has its name and a colon before it."""
-    pattern = r"`([\w/.]+\.\w+)`:\n\n```\w+\n(.*?)^```$"
-    for name, text in re.findall(pattern, page, re.MULTILINE | re.DOTALL):
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-
 def commands(page):
     return [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
 
 
-def test_function_example_prints_what_python_page_shows(tmp_path):
+def test_python_page_example_prints_what_is_shown_and_fails_for_worse_agent(tmp_path):
     write_files(PYTHON, tmp_path)
     (command,) = [words for words in commands(PYTHON) if words[0] == "ci-evals"]
     ran = ci_evals(*command[1:], cwd=tmp_path)
@@ -41,10 +33,6 @@ def test_function_example_prints_what_python_page_shows(tmp_path):
     (shown,) = blocks("text", PYTHON)
     for line in shown.splitlines():
         assert without_times(line) in printed, ran.stdout
-
-
-def test_suite_of_python_page_fails_for_worse_agent(tmp_path):
-    write_files(PYTHON, tmp_path)
     file = tmp_path / "shop.py"
     file.write_text(file.read_text().replace('"refund" not in', '"money" not in'))
     assert ci_evals("run", "evals/refunds.json", "--provider=offline", cwd=tmp_path).returncode == 1
@@ -79,40 +67,21 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def error_messages(tmp_path_factory):
-    """What is really said where something is wrong, with the exit code."""
-    folder = tmp_path_factory.mktemp("wrong")
-    turns = [{"user": "Hello", "timeout": 0.3}]
-    messages = []
-    for number, text in enumerate(WRONG):
-        (folder / f"shop{number}.py").write_text(text)
-    for number in range(len(WRONG) + 1):
-        suite = write_suite(folder, {"turns": turns}, adapter=f"python:shop{number}:reply", apiKey=None)
-        ran = ci_evals("run", suite, "--retries=0", "--quiet", cwd=folder)
-        messages.append((ran.returncode, ran.stderr if ran.returncode == 2 else ran.stdout))
-    return messages
-
-
-@pytest.mark.parametrize("place", range(len(WRONG) + 1))
-def test_python_page_lists_every_error_message(error_messages, place):
+def test_python_page_lists_exactly_the_real_error_messages(tmp_path):
     """The first six rows are those of exit code 2."""
-    exit_code, text = error_messages[place]
-    rows = [code(message) for message, _ in table("message", PYTHON)]
-    result = [number for number, row in enumerate(rows) if re.search(pattern(row), without_times(text))]
-    assert result, text
-    assert (exit_code, exit_code == 2) == (2 if result[0] < 6 else 3, result[0] < 6)
-
-
-def test_every_message_on_python_page_is_real(error_messages):
-    for message, _ in table("message", PYTHON):
-        texts = [without_times(text) for _, text in error_messages]
-        assert any(re.search(pattern(code(message)), text) for text in texts), message
-
-
-def pattern(row):
-    """The row's words, with anything where it has a word in capitals."""
-    return re.sub(r"\b(?:[A-Z]{2,}|N)\b", ".+", re.escape(row))
+    patterns, shown = [message_pattern(code(message)) for message, _ in table("message", PYTHON)], set()
+    turns = [{"user": "Hello", "timeout": 0.3}]
+    for number, source in enumerate([*WRONG, None]):  # the last suite names a file that is not there
+        if source:
+            (tmp_path / f"shop{number}.py").write_text(source)
+        suite = write_suite(tmp_path, {"turns": turns}, adapter=f"python:shop{number}:reply", apiKey=None)
+        ran = ci_evals("run", suite, "--retries=0", "--quiet", cwd=tmp_path)
+        text = without_times(ran.stderr if ran.returncode == 2 else ran.stdout)
+        rows = [number for number, row in enumerate(patterns) if re.search(row, text)]
+        assert rows, text
+        assert ran.returncode == (2 if rows[0] < 6 else 3), text
+        shown |= {*rows}
+    assert shown == {*range(len(patterns))}
 
 
 def test_adapter_page_examples_pass_and_class_gets_suite_options(tmp_path):
@@ -126,10 +95,18 @@ def test_adapter_page_examples_pass_and_class_gets_suite_options(tmp_path):
         assert ran.returncode == 0, ran.stderr + ran.stdout
 
 
-@pytest.fixture
-def acme(tmp_path):
-    """The page's package, in a folder that looks to Python as if it were installed."""
+def test_plugin_of_adapter_page_passes_contract_and_is_found_by_name(tmp_path):
+    """With pytest alone, as its author would run it. Its test is no part of the package."""
     write_files(ADAPTER, tmp_path)
+    setuptools = tomllib.loads((tmp_path / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert [f"{name}.py" for name in setuptools["py-modules"]] == ["acme_evals.py"]
+    assert (tmp_path / "acme_evals.py").is_file()
+    (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
+    plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
+    done = run_captured([sys.executable, "-m", *command, *plain_pytest], cwd=tmp_path, env=CLEAN_ENV)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
+    # Now in a folder that looks to Python as if it were installed. Nobody listens at the suite's address.
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
     info = tmp_path / "acme_evals-1.0.dist-info"
     info.mkdir()
@@ -139,25 +116,7 @@ def acme(tmp_path):
     points = project["entry-points"]["ci_evals.adapters"]
     lines = [f"{name} = {target}" for name, target in points.items()]
     (info / "entry_points.txt").write_text("\n".join(["[ci_evals.adapters]", *lines]))
-    return tmp_path
-
-
-def test_plugin_of_adapter_page_packages_its_module_and_passes_contract(acme):
-    """With pytest alone, as its author would run it. Its test is no part of the package."""
-    setuptools = tomllib.loads((acme / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert [f"{name}.py" for name in setuptools["py-modules"]] == ["acme_evals.py"]
-    assert (acme / "acme_evals.py").is_file()
-    (command,) = [words for words in commands(ADAPTER) if words[0] == "pytest"]
-    plain_pytest = ["-p", "no:asyncio", "-p", "no:xdist", "-p", "no:cacheprovider", "-W", "error"]
-    command = [sys.executable, "-m", *command, *plain_pytest]
-    done = run_captured(command, cwd=acme, env=CLEAN_ENV)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"\b\d\d passed in", done.stdout), done.stdout
-
-
-def test_plugin_of_adapter_page_is_found_by_name(acme):
-    """Nobody listens at the suite's address: that is the agent's failure."""
-    suite = write_suite(acme, adapter="acme", apiKey="right-key", baseUrl="http://127.0.0.1:1")
-    ran = ci_evals("run", suite, "--retries=0", cwd=acme, env={"PYTHONPATH": str(acme)})
+    suite = write_suite(tmp_path, adapter="acme", apiKey="right-key", baseUrl="http://127.0.0.1:1")
+    ran = ci_evals("run", suite, "--retries=0", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert ran.returncode == 3, ran.stderr
     assert "adapter 'acme' of the package 'acme-evals' 1.0 raised URLError" in ran.stdout

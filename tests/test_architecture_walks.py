@@ -14,7 +14,6 @@ pytestmark = pytest.mark.slow
 
 PACKAGE = ROOT / "ci_evals"
 MOST_STEPS = 16
-FROM_A_CHECK, FROM_AN_INPUT = range(2)
 
 # Writes every call of the functions named, also in the processes that the command forks.
 FOLLOWED = """
@@ -34,14 +33,11 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 class Step(NamedTuple):
-    """One step of a walk: a function, or a type."""
-
     module: str
     name: str
 
 
 def walks() -> list[list[Step]]:
-    """The numbered lists of the section."""
     section = (ROOT / "ARCHITECTURE.md").read_text().split("## Two walks")[1].split("\n## ")[0]
     lists = re.split(r"^\*\*.*\*\*$", section, flags=re.MULTILINE)[1:]
     return [
@@ -49,34 +45,26 @@ def walks() -> list[list[Step]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
-    """The calls of all steps, in a run of the action that is compared with a baseline."""
-    folder = tmp_path_factory.mktemp("walk")
+def test_run_takes_documented_steps_in_order(tmp_path: Path) -> None:
+    """In a run of the action that is compared with a baseline."""
     inputs = {
-        "CALLS": str(folder / "calls"),
-        "INPUT_SUITES": "demo:hr",
-        "INPUT_PROVIDER": "offline",
-        "INPUT_MAX-DROP": "5",
-        "INPUT_OUTPUT-DIR": "results",
-    }
+        "CALLS": str(tmp_path / "calls"), "INPUT_SUITES": "demo:hr", "INPUT_TEST": "Refuses",
+        "INPUT_PROVIDER": "offline", "INPUT_MAX-DROP": "5", "INPUT_OUTPUT-DIR": "results",
+    }  # fmt: skip
     inputs["STEPS"] = "\n".join(f"{PACKAGE / step.module} {step.name}" for walk in walks() for step in walk)
-    baseline = action(cwd=folder, env=inputs)
+    baseline = action(cwd=tmp_path, env=inputs)
     assert baseline.returncode == 0, baseline.stderr
     inputs |= {"INPUT_BASELINE": "results/_results.json", "INPUT_OUTPUT-DIR": "again"}
-    program = folder / "followed.py"
+    program = tmp_path / "followed.py"
     program.write_text(FOLLOWED)
-    followed = ci_evals(str(ROOT / "entrypoint.py"), cwd=folder, env=inputs, program=str(program))
+    followed = ci_evals(str(ROOT / "entrypoint.py"), cwd=tmp_path, env=inputs, program=str(program))
     assert followed.returncode in {0, 1}, followed.stderr
-    lines = (line.split() for line in (folder / "calls").read_text().splitlines())
-    return [Step(Path(file).relative_to(PACKAGE).as_posix(), name) for file, name in lines]
-
-
-@pytest.mark.parametrize("walk", [FROM_A_CHECK, FROM_AN_INPUT])
-def test_run_takes_documented_steps_in_order(calls, walk):
-    steps = walks()[walk]
-    assert 10 <= len(steps) <= MOST_STEPS
-    remaining = iter(calls)
-    for step in steps:
-        named = attrgetter(step.name)(import_module(f"ci_evals.{step.module[:-3].replace('/', '.')}"))
-        assert isinstance(named, type) or step in remaining, step
+    lines = (line.split() for line in (tmp_path / "calls").read_text().splitlines())
+    calls = [Step(Path(file).relative_to(PACKAGE).as_posix(), name) for file, name in lines]
+    from_check, from_input = walks()
+    for steps in (from_check, from_input):
+        assert 10 <= len(steps) <= MOST_STEPS
+        remaining = iter(calls)
+        for step in steps:
+            named = attrgetter(step.name)(import_module(f"ci_evals.{step.module[:-3].replace('/', '.')}"))
+            assert isinstance(named, type) or step in remaining, step

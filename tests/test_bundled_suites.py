@@ -116,7 +116,6 @@ USERS = {
 
 
 def in_world(suite, test, server):
-    """What plays a test of the suite in its world, which is on the demo agent's server."""
     return WorldPlayer(suite.world_of(test), WorldSteps({}, Redactor(), server.base_url), Stop())
 
 
@@ -167,7 +166,7 @@ def test_all_suites_and_strict_types_of_original_tool_are_bundled():
 
 
 @every_suite
-def test_suite_has_5_to_12_tests_with_required_tags_difficulties_and_categories(suite):
+def test_suite_has_5_to_12_tests_of_all_kinds_and_wordings_for_each_text_check(suite):
     names = [test.name for test in suite.tests]
     assert 5 <= len(names) <= 12
     assert len(set(names)) == len(names)
@@ -181,30 +180,28 @@ def test_suite_has_5_to_12_tests_with_required_tags_difficulties_and_categories(
     assert any(evaluation.aui_logic for evaluation in evaluations)
     assert any(turn.expectation for test in suite.tests for turn in test.turns)
     assert all(test.critical for test in suite.tests if "must-not-do" in test.tags)
+    strict = [evaluation for test in suite.tests for evaluation in strict_evaluations(test)]
+    patterns = {one.criterion for one in strict if one.strict in {"regex", "not_regex", "not_contains"}}
+    assert patterns == NOTES[suite.name].wordings.keys()  # `contains` is for a fact of the user's data
 
 
 @each_row(("suite", "test"), TESTS)
-def test_bundled_test_has_user_data_criteria_and_weights(suite, test):
+def test_bundled_test_has_user_data_weights_and_checks_that_its_agent_can_meet(suite, test):
+    """What a model would volunteer in an adversarial role is not the agent's doing."""
+    assert "adversarial" not in test.tags or not any(turn.auto for turn in suite.turns_of(test))
     assert test.user_info
     assert len(test.guidelines) > 60
     assert strict_evaluations(test)
     assert any(isinstance(evaluation, Judged) for evaluation in test.evaluations)
     assert all(evaluation.category for evaluation in test.evaluations)
     assert len({evaluation.weight for evaluation in test.evaluations}) > 1
-
-
-@each_row(("suite", "test"), TESTS)
-def test_names_used_in_checks_exist_in_playbook_of_demo_agent(suite, test):
-    """A check of something that the agent does not have would pass or fail forever."""
+    # A check of something that the agent does not have would pass or fail forever.
     playbook = catalog.playbook(suite.agent_id)
     tools = {workflow.code for workflow in playbook.workflows} | {"CONVERSATION_FORWARDING"}
     steps = [step for workflow in playbook.workflows for step in workflow.steps]
-    known = {
-        "tool_name": tools,
-        "rule_code": {getattr(step, "rule", None) for step in steps},
-        "param_name": playbook.parameters,
-        "integration_code": playbook.integrations,
-    }
+    rules = {getattr(step, "rule", None) for step in steps}
+    known = {"tool_name": tools, "rule_code": rules, "param_name": playbook.parameters}
+    known |= {"integration_code": playbook.integrations}
     for evaluation in strict_evaluations(test):
         if isinstance(evaluation, ToolCalled):
             assert evaluation.tool_name in tools | playbook.integrations.keys()
@@ -216,10 +213,19 @@ def test_names_used_in_checks_exist_in_playbook_of_demo_agent(suite, test):
 
 @each_row("user", USERS)
 @each_row(("suite", "test"), TESTS)
-def test_demo_agent_passes_every_strict_check_with_any_user(suite, test, user):
+def test_demo_agent_passes_strict_checks_and_ends_as_expected_with_any_user(suite, test, user):
     transcript = transcripts(user)[suite.name, test.name]
     verdicts = [(e.criterion, e.decide(transcript)) for e in strict_evaluations(test)]
     assert [pair for pair in verdicts if pair[1].outcome is not Outcome.PASSED] == []
+    kinds = {evaluation.strict for evaluation in strict_evaluations(test)}
+    if "escalated" in kinds:
+        expected = EndState.ESCALATED
+    elif "escalated_due_to_error" in kinds:
+        expected = EndState.AGENT_ERROR
+    else:
+        fixed = not any(turn.auto for turn in suite.turns_of(test))
+        expected = EndState.COMPLETED if fixed else EndState.STOPPED
+    assert transcript.status is expected or user == "talkative"
 
 
 @each_row(("suite", "test"), TESTS)
@@ -265,21 +271,6 @@ async def test_critical_tests_notice_every_kind_of_planted_fault(name):
     assert {planting.kind for planting in plantings} - noticed == set()
 
 
-@each_row("user", ["scripted", "polite"])
-@each_row(("suite", "test"), TESTS)
-def test_conversation_ends_with_status_its_test_expects(suite, test, user):
-    status = transcripts(user)[suite.name, test.name].status
-    kinds = {evaluation.strict for evaluation in strict_evaluations(test)}
-    if "escalated" in kinds:
-        assert status is EndState.ESCALATED
-    elif "escalated_due_to_error" in kinds:
-        assert status is EndState.AGENT_ERROR
-    elif not any(turn.auto for turn in suite.turns_of(test)):
-        assert status is EndState.COMPLETED
-    else:
-        assert status is EndState.STOPPED
-
-
 def test_demo_agent_runs_only_optimal_workflows_named_by_every_demo_suite():
     """Some of more than one workflow."""
     named = [one.values for one in TESTS if one.values[1].optimal_tools]
@@ -293,16 +284,8 @@ def test_demo_agent_runs_only_optimal_workflows_named_by_every_demo_suite():
             assert (measures.begun, measures.missed, measures.overhead) == (test.optimal_tools, 0, 0.0)
 
 
-def test_adversarial_tests_have_no_generated_user_lines():
-    """What a model would volunteer in such a role is not the agent's doing."""
-    for suite in SUITES.values():
-        for test in suite.tests:
-            if "adversarial" in test.tags:
-                assert not any(turn.auto for turn in suite.turns_of(test)), test.name
-
-
 @each_row(("suite", "test"), TESTS)
-def test_order_data_in_user_info_is_consistent(suite, test):
+def test_user_info_is_consistent_in_itself_and_with_numbers_in_user_texts(suite, test):
     facts = test.user_info
     if "order_status" in facts:
         delivered = facts["order_status"] == "delivered"
@@ -314,10 +297,6 @@ def test_order_data_in_user_info_is_consistent(suite, test):
         delivery = float(facts["order_total"]) - float(facts["item_price"])
         assert delivery == (0 if facts["loyalty_tier"] == "gold" else 6)
         assert float(facts.get("competitor_price", 0)) < float(facts["item_price"])
-
-
-@each_row(("suite", "test"), TESTS)
-def test_numbers_in_user_texts_equal_user_info_or_are_absent_from_it(suite, test):
     text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
     for key, shape in NOTES[suite.name].numbers.items():
         assert set(re.findall(shape, text)) <= {test.user_info.get(key)} or key not in test.user_info
@@ -344,15 +323,3 @@ def test_text_checks_accept_and_reject_other_wordings(suite, criterion, right, w
 
     assert [words for words in right if outcomes(words) != {Outcome.PASSED}] == []
     assert [words for words in wrong if outcomes(words) != {Outcome.FAILED}] == []
-
-
-@every_suite
-def test_every_text_check_has_example_wordings_in_notes(suite):
-    """`contains` is for a fact of the user's data."""
-    patterns = {
-        evaluation.criterion
-        for test in suite.tests
-        for evaluation in strict_evaluations(test)
-        if evaluation.strict in {"regex", "not_regex", "not_contains"}
-    }
-    assert patterns == NOTES[suite.name].wordings.keys()

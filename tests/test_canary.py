@@ -96,19 +96,16 @@ def neighbours(canaries, keys):
             "page": Fault(200, f"<html><title>{canaries.echo()}</title>", content_type="text/html"),
             "move": Fault(302, echo, {"Location": f"/elsewhere?key={quote(canaries.secrets['AUI_KEY'])}"}),
         }
-        trace = {
-            "response": {"type": "error", "error": echo},
-            "integrations": [{"code": echo, "error": echo}],
-        }
+        errors = [{"code": echo, "error": echo}]
+        trace = {"response": {"type": "error", "error": echo}, "integrations": errors}
         return faults.get(heard.text) or world.message(echo, workflows=[echo], trace=trace)
 
     def answer_of_endpoint(asked):
         text = json.dumps(asked.body)
         if "fail" in text:
             return Fault(400, json.dumps({"detail": [canaries.echo(), asked.headers]}))
-        return endpoints.completion(
-            canaries.echo(), tool_calls=endpoints.tool_calls(("look_up", canaries.echo()))
-        )
+        calls = endpoints.tool_calls(("look_up", canaries.echo()))
+        return endpoints.completion(canaries.echo(), tool_calls=calls)
 
     with (
         world.llm(answer_of_model) as models,
@@ -121,19 +118,11 @@ def neighbours(canaries, keys):
 
 def suite(name, *tests, **fields):
     """The text of a suite; each test says what it is named after."""
+    strict = {"criterion": "Says it", "strict": "contains", "text": "${VALUE_OF_CRITERION}"}
+    one = {"guidelines": "You ask.", "maxTurns": 1, "evaluations": [JUDGED, strict]}
     played = [
-        {
-            "name": f"{name} {number}",
-            "guidelines": "You ask.",
-            "turns": [{"user": result}],
-            "maxTurns": 1,
-            "evaluations": [
-                JUDGED,
-                {"criterion": "Says it", "strict": "contains", "text": "${VALUE_OF_CRITERION}"},
-            ],
-        }
-        | more
-        for number, (result, more) in enumerate(tests)
+        one | {"name": f"{name} {number}", "turns": [{"user": line}]} | more
+        for number, (line, more) in enumerate(tests)
     ]
     return json.dumps({"name": name, "agentId": "agent-1", "tests": played} | fields, indent=2)
 
@@ -171,11 +160,9 @@ def test_run_outputs_contain_no_secret(tmp_path):
     literal = plant("LITERAL_KEY")
     message = plant("TOLD_OPTION", between=("+/",))
     with neighbours(canaries, keys) as (models, aui, chat), github_api.serving() as api:
+        header = f"{message} {plant('HEADER', between=())}"
         chat_options = {
-            "headers": {
-                "Authorization": "Bearer {{key}}",
-                "X-Secret": f"{message} {plant('HEADER', between=())}",
-            },
+            "headers": {"Authorization": "Bearer {{key}}", "X-Secret": header},
             "query": {"sig": plant("QUERY", between=("%2B",))},
         }
         files = {
@@ -207,29 +194,14 @@ def test_run_outputs_contain_no_secret(tmp_path):
         api.add_pull(7, workflow_replay.HEAD)
         api.fail("GET .*artifacts", *[github_api.Answer(404, {"message": canaries.echo()})] * 9)
         inputs = {
-            "suites": "1.json\n2.json\n3.json\n4.json",
-            "provider": "openai",
-            "llm-key": keys[0],
-            "github-token": token,
-            "agent-headers": f"X-Extra: {extra}",
-            "retries": "0",
-            "debug": "true",
-            "verbose": "true",
-            "record": "recording",
-            "judge-cache": "cache",
-            "audit-user": "true",
-        }
-        played = Actions(api, tmp_path, files).pull_request_step(
-            7,
-            workflow_replay.HEAD,
-            workflow_replay.MERGE,
-            inputs=inputs,
-            AUI_KEY=keys[1],
-            CHAT_KEY=keys[2],
-            OPENAI_BASE_URL=models.openai_url,
-            **hidden,
-            **values,
-        )
+            "suites": "1.json\n2.json\n3.json\n4.json", "provider": "openai", "llm-key": keys[0],
+            "github-token": token, "agent-headers": f"X-Extra: {extra}", "retries": "0", "debug": "true",
+            "verbose": "true", "record": "recording", "judge-cache": "cache", "audit-user": "true",
+        }  # fmt: skip
+        variables = {"AUI_KEY": keys[1], "CHAT_KEY": keys[2], "OPENAI_BASE_URL": models.openai_url}
+        commits = (workflow_replay.HEAD, workflow_replay.MERGE)
+        action = Actions(api, tmp_path, files)
+        played = action.pull_request_step(7, *commits, inputs=inputs, **variables, **hidden, **values)
     assert played.done.returncode == 3, played.done.stderr[-3000:]
     workspace = played.step.workspace
     given = {*files, "argv.txt"}
@@ -247,9 +219,8 @@ def test_run_outputs_contain_no_secret(tmp_path):
     outputs["argv"] = (workspace / "argv.txt").read_text()
     assert "ci-evals comment" in outputs["comments"]
     assert "results/journal.jsonl" in outputs
-    assert all(
-        "***" in outputs[name].replace("\\", "") for name in ("stdout", "stderr", "step_summary", "comments")
-    )
+    for name in ("stdout", "stderr", "step_summary", "comments"):
+        assert "***" in outputs[name].replace("\\", ""), name
     for name, text in outputs.items():
         assert not canaries.leaks(text), name
     for asked in models.asked:
@@ -293,9 +264,8 @@ def test_crash_report_contains_no_secret(tmp_path):
     canaries = Canaries()
     env = {name: canaries.plant(name) for name in ("LLM_API_KEY", "AGENT_KEY", "DEPLOY_TOKEN", "VALUE")}
     (tmp_path / "agent.py").write_text(BROKEN_AGENT)
-    (tmp_path / "1.json").write_text(
-        suite("Bug", ("${VALUE}", {}), adapter="python:agent:reply").replace("${VALUE_OF_CRITERION}", "fine")
-    )
+    text = suite("Bug", ("${VALUE}", {}), adapter="python:agent:reply")
+    (tmp_path / "1.json").write_text(text.replace("${VALUE_OF_CRITERION}", "fine"))
     (tmp_path / "echo.txt").write_text(canaries.echo())
     env |= {"CI_EVALS_AGENT_HEADERS": f"X-Key: {canaries.plant('HEADER')}"}
     env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "results/step_summary")}
@@ -304,9 +274,8 @@ def test_crash_report_contains_no_secret(tmp_path):
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     assert "***" in ran.stderr
-    outputs = {
-        name: report_page.full_text(data.decode()) for name, data in read_files(tmp_path / "results").items()
-    }
+    files = read_files(tmp_path / "results").items()
+    outputs = {name: report_page.full_text(data.decode()) for name, data in files}
     outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
     for name, text in outputs.items():
         assert not canaries.leaks(text), name
@@ -315,11 +284,8 @@ def test_crash_report_contains_no_secret(tmp_path):
 def test_messages_about_invalid_inputs_contain_no_secret(tmp_path):
     canaries = Canaries()
     plant = canaries.plant
-    env = {
-        "LLM_API_KEY": plant("LLM_API_KEY"),
-        "VALUE": plant("VALUE", more="\n"),
-        "A_SECRET": plant("A_SECRET"),
-    }
+    env = {"LLM_API_KEY": plant("LLM_API_KEY"), "VALUE": plant("VALUE", more="\n")}
+    env |= {"A_SECRET": plant("A_SECRET")}
     summary = tmp_path / "summary"
     env |= {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     (tmp_path / "1.json").write_text(wrong_suite(canaries))
@@ -355,11 +321,8 @@ def wrong_suite(canaries):
     plant = canaries.plant
     return json.dumps(
         {
-            "name": ["${VALUE}"],
-            "apiKey": plant("LITERAL"),
-            "apikey": plant("MISSPELT"),
-            "baseUrl": [f"https://u:{quote(plant('PASSWORD'), safe='')}@host/"],
-            "adapter": "http",
+            "name": ["${VALUE}"], "apiKey": plant("LITERAL"), "apikey": plant("MISSPELT"),
+            "baseUrl": [f"https://u:{quote(plant('PASSWORD'), safe='')}@host/"], "adapter": "http",
             "adapterOptions": {
                 "headers": {"Authorization": f"Bearer {plant('OPTION_HEADER')} {{{{nobody}}}}"},
                 "send": {"body": {"token": plant("OPTION_TOKEN"), "text": "{{massage}}"}},
@@ -368,9 +331,7 @@ def wrong_suite(canaries):
             "minScore": "${VALUE}",
             "tests": [
                 {
-                    "name": "${VALUE}",
-                    "tags": "${VALUE}",
-                    "turns": [{"user": "a", "timeout": "${VALUE}"}],
+                    "name": "${VALUE}", "tags": "${VALUE}", "turns": [{"user": "a", "timeout": "${VALUE}"}],
                     "evaluations": [
                         {"criterion": "a", "strict": "${VALUE}"},
                         {"criterion": "b", "strict": "regex", "pattern": "(${VALUE}"},
@@ -379,8 +340,8 @@ def wrong_suite(canaries):
                 },
                 {"name": "${VALUE}", "guidelines": "${NOT_SET}", "difficulty": "${VALUE}"},
             ],
-        }
-    )
+        },
+    )  # fmt: skip
 
 
 def without_masks(stdout):

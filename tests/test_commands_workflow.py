@@ -2,14 +2,13 @@
 
 import json
 import os
-import sys
 
 import github_api
 import pytest
 import yaml
+from commands import ci_evals
 from doc_pages import ROOT
 from github_api import FORK, HANG_UP, REPOSITORY, TOKEN, Answer
-from programs import run_captured
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +17,7 @@ WORKFLOW = yaml.safe_load((ROOT / "examples/commands.yml").read_text())
 DISPATCHED = yaml.safe_load((ROOT / "examples/command-evals.yml").read_text())
 COMMANDS = ("/evals rerun failed", "/evals confirm", "/evals refresh baseline")
 SHA = "a" * 40
+ASKED = {"pull-request": "7", "base": "main"}
 
 
 class CommentedPullRequest:
@@ -38,7 +38,7 @@ class CommentedPullRequest:
         env |= names | {"GITHUB_API_URL": self.api.url}
         script = self.folder / "script.py"
         script.write_text(STEP["run"])
-        done = run_captured([sys.executable, str(script)], env=env, timeout=300)
+        done = ci_evals(cwd=self.folder, env=env, program=str(script))
         assert done.stderr == ""
         assert TOKEN not in done.stdout
         return done.returncode, done.stdout
@@ -49,7 +49,6 @@ class CommentedPullRequest:
 
     @property
     def started(self):
-        """The runs that were started: workflow, branch and inputs."""
         asked = self.api.requests_to("POST .*/dispatches$")
         return [(r.path.split("/")[-2], r.body["ref"], r.body.get("inputs")) for r in asked]
 
@@ -62,25 +61,18 @@ def played(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("body", "started"),
+    ("body", "workflow", "ref", "inputs"),
     [
-        (
-            "/evals rerun failed",
-            ("command-evals.yml", "topic", {"command": "rerun failed", "pull-request": "7", "base": "main"}),
-        ),
-        (
-            "/evals confirm",
-            ("command-evals.yml", "topic", {"command": "confirm", "pull-request": "7", "base": "main"}),
-        ),
-        ("/Evals Refresh Baseline", ("pull-request.yml", "main", None)),
+        ("/evals rerun failed", "command-evals.yml", "topic", ASKED | {"command": "rerun failed"}),
+        ("/evals confirm", "command-evals.yml", "topic", ASKED | {"command": "confirm"}),
+        ("/Evals Refresh Baseline", "pull-request.yml", "main", None),
     ],
 )
-def test_command_starts_its_workflow_and_gets_rocket_reaction(played, body, started):
+def test_command_starts_its_workflow_and_gets_rocket_reaction(played, body, workflow, ref, inputs):
     """GitHub compares without case."""
     code, output = played.say(body)
-    workflow, ref, inputs = started
     if "failed" in body:
-        inputs |= {"run-id": str(played.run["id"])}
+        inputs = inputs | {"run-id": str(played.run["id"])}
     assert (code, output) == (0, "::notice::started\n")
     assert (played.started, played.reactions) == ([(workflow, ref, inputs)], ["rocket"])
 
@@ -88,8 +80,7 @@ def test_command_starts_its_workflow_and_gets_rocket_reaction(played, body, star
 @pytest.mark.parametrize("permission", ["read", "none", "triage", None])
 def test_command_without_write_access_starts_nothing(played, permission):
     played.api.rights["ann"] = permission
-    assert played.say("/evals confirm")[0] == 0
-    assert (played.started, played.reactions) == ([], ["-1"])
+    assert (played.say("/evals confirm")[0], played.started, played.reactions) == (0, [], ["-1"])
 
 
 @pytest.mark.parametrize(
@@ -133,27 +124,26 @@ def test_approval_without_valid_code_starts_nothing(played, rest):
     assert played.reactions == ["confused", "-1"]
 
 
-def test_approval_comment_during_run_fails_and_asks_to_comment_again(played):
-    played.run["status"] = "in_progress"
-    code, text = played.say(f"/evals approve suite {CODE}")
-    assert (code, played.reactions) == (1, ["confused"])
-    assert "comment again when it has" in text
-
-
 def test_edited_or_deleted_comment_starts_nothing(played):
     code, text = played.say("/evals confirm", body="/evals refresh baseline")
     assert (code, played.started, played.reactions) == (0, [], [])
     assert "deleted or edited" in text
     played.api.fail("GET .*/issues/comments/", Answer(404, {"message": "Not Found"}))
-    assert played.say("/evals confirm")[0] == 0
-    assert (played.started, played.reactions) == ([], [])
+    assert (played.say("/evals confirm")[0], played.started, played.reactions) == (0, [], [])
 
 
-def test_rerun_without_finished_run_of_this_commit_is_rejected(played):
-    played.run["head_sha"] = "b" * 40
-    code, text = played.say("/evals rerun failed")
+@pytest.mark.parametrize(
+    ("run", "body", "why"),
+    [
+        ({"status": "in_progress"}, f"/evals approve suite {CODE}", "comment again when it has"),
+        ({"head_sha": "b" * 40}, "/evals rerun failed", "no run of this commit has ended yet"),
+    ],
+)
+def test_command_without_finished_run_of_this_commit_is_rejected(played, run, body, why):
+    played.run |= run
+    code, text = played.say(body)
     assert (code, played.started, played.reactions) == (1, [], ["confused"])
-    assert "no run of this commit has ended yet" in text
+    assert why in text
 
 
 HTML = Answer(200, None, raw=b"<html>Sign in</html>")
@@ -181,22 +171,22 @@ def test_github_error_gives_one_message_and_confused_reaction(played, path, answ
     assert len(played.started) == (path == "dispatches")
 
 
-def test_failed_reaction_is_a_warning_only(played):
+def test_failed_reaction_is_a_warning_and_missing_token_permission_an_error(played):
     played.api.fail("reactions", Answer(403, {"message": "x"}))
     code, text = played.say("/evals confirm")
     assert (code, len(played.started)) == (0, 1)
     assert "::warning::no reaction: POST" in text
-
-
-def test_missing_token_permission_is_named(played):
     played.api.permissions -= {"actions: write"}
     code, text = played.say("/evals confirm")
-    assert (code, played.started != [], played.reactions) == (1, True, ["confused"])
+    assert (code, len(played.started), played.reactions[1:]) == (1, 2, ["confused"])
     assert "the job needs actions: write and pull-requests: write" in text
 
 
-def test_job_starts_for_exact_commands_in_new_comments_only():
-    """The author's association gives no rights, and nothing is checked out."""
+def test_job_starts_for_exact_commands_and_outsiders_have_their_own_group():
+    """The author's association gives no rights, and nothing is checked out.
+
+    GitHub keeps one waiting run of a group, the newest: an outsider's would displace a command that waits.
+    """
     text = (ROOT / "examples/commands.yml").read_text()
     job = WORKFLOW["jobs"]["command"]
     assert WORKFLOW[True] == {"issue_comment": {"types": ["created"]}}
@@ -209,17 +199,13 @@ def test_job_starts_for_exact_commands_in_new_comments_only():
     assert "checkout" not in text
     assert job["permissions"] == {"actions": "write", "pull-requests": "write"}
     assert not WORKFLOW["concurrency"]["cancel-in-progress"]
-
-
-def test_comments_by_outsiders_get_a_separate_concurrency_group():
-    """GitHub keeps one waiting run of a group, the newest: theirs would displace a command that waits."""
     group = " ".join(WORKFLOW["concurrency"]["group"].split())
     known = """fromJSON('["OWNER", "MEMBER", "COLLABORATOR"]'), github.event.comment.author_association"""
     assert f"-${{{{ contains({known}) && (contains(" in group
     assert group.endswith(") && github.event.issue.number || github.run_id }}")
 
 
-def test_command_workflow_has_gate_options_of_pull_request_workflow():
+def test_command_workflow_agrees_with_pull_request_workflow():
     """Its comment replaces the one of that run. Its job has another name: a check that is required stays."""
     first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
     options = [
@@ -233,19 +219,14 @@ def test_command_workflow_has_gate_options_of_pull_request_workflow():
     assert of_pull_request.items() <= of_command.items()
     assert of_pull_request["weakened"] == "fail"
     assert not first["jobs"].keys() & DISPATCHED["jobs"].keys()
-
-
-def test_command_workflows_agree_on_inputs_and_artifacts():
     inputs = DISPATCHED[True]["workflow_dispatch"]["inputs"]
     assert inputs["command"]["options"] == [c.removeprefix("/evals ") for c in COMMANDS[:2]]
     assert set(inputs) == {"command", "pull-request", "base", "run-id"}
     for name in ("EVALS", "COMMAND_EVALS"):
         assert (ROOT / "examples" / STEP["env"][name]).is_file()
-    first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
     assert "workflow_dispatch" in first[True]
-    kept = [
-        step["with"]["name"] for step in first["jobs"]["evals"]["steps"] if "upload" in step.get("uses", "")
-    ]
+    steps = first["jobs"]["evals"]["steps"]
+    kept = [step["with"]["name"] for step in steps if "upload" in step.get("uses", "")]
     (job,) = DISPATCHED["jobs"].values()
     (taken,) = [step["with"]["name"] for step in job["steps"] if "download" in step.get("uses", "")]
     assert taken in kept

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from commands import CLEAN_ENV
+from commands import CLEAN_ENV, ci_evals
 from doc_pages import README, ROOT, blocks, code, page, table
 from each_row import each_row
 from programs import run_captured
 from pydantic import TypeAdapter
 
-import ci_evals
+import ci_evals as package
 from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
 from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Evaluation, is_offline
@@ -27,7 +27,8 @@ from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
 from ci_evals.extension_registry import study_kinds
-from docsite import pictures, reference, result_formats, strict_checks
+from ci_evals.support import documentation
+from docsite import llms, pictures, reference, result_formats, strict_checks
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [
@@ -62,8 +63,12 @@ def test_documented_workflows_are_valid(tmp_path):
     succeeds(TOOLS / "zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml", *files)
 
 
-def test_suites_of_readme_and_skill_are_valid():
+def test_code_and_suites_of_readme_and_skill_are_valid():
     """People and coding agents start from them; that of the skill has a strict check and a judged one."""
+    (example,) = blocks("python")
+    compile(example, "README.md", "exec")
+    names = re.findall(r"^from ci_evals import (.+)$", example, flags=re.MULTILINE)[0].split(", ")
+    assert set(names) <= set(package.__all__)
     examples = blocks("json")
     assert examples
     for example in examples:
@@ -73,8 +78,10 @@ def test_suites_of_readme_and_skill_are_valid():
     assert [is_offline(evaluation) for evaluation in test.evaluations] == [True, False]
 
 
-def test_generated_pages_and_tables_are_current():
-    """`make reference` writes them."""
+def test_generated_pages_are_current_and_readme_and_judge_page_short():
+    """`make reference` writes them. README and judge page are short."""
+    assert len(README.splitlines()) <= 350
+    assert len(re.findall(r"[A-Za-z0-9][\w'’.-]*", page("judge.md"))) <= 2000
     pages = reference.pages()
     assert len(pages) >= 5
     for name, text in pages.items():
@@ -101,19 +108,11 @@ def test_documented_commands_have_valid_arguments(words):
     vars(typer.main.get_command(app))["commands"][name].make_context(name, rest)
 
 
-def test_readme_and_judge_page_are_short():
-    assert len(README.splitlines()) <= 350
-    assert len(re.findall(r"[A-Za-z0-9][\w'’.-]*", page("judge.md"))) <= 2000
-
-
-def test_docs_pictures_are_up_to_date():
+def test_docs_pictures_are_up_to_date_and_site_navigation_lists_every_page_once():
     """`make pictures` draws them again."""
     assert pictures.DIGEST.read_text().strip() == pictures.digest()
     for picture in re.findall(r"docs/images/[\w.-]+", README):
         assert (ROOT / picture).stat().st_size > 10_000
-
-
-def test_site_navigation_lists_every_page_once():
     site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     listed = re.findall(r"[\w/-]+\.md", str(site["nav"]))
     pages = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
@@ -137,8 +136,7 @@ def test_demo_prints_what_readme_shows_and_report_page_lists_its_files(tmp_path)
     """Each file of a run is one of the table's, and each row of the table stands for one."""
     makefile = (ROOT / "Makefile").read_text()
     (command,) = re.findall(r"^\t\$\(DEMO\)/bin/python (-m ci_evals run .+)$", makefile, flags=re.MULTILINE)
-    command = [sys.executable, *command.split()]
-    done = run_captured(command, cwd=tmp_path)
+    done = ci_evals(*command.split()[2:], cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (excerpt,) = blocks("text")
     assert excerpt in done.stdout
@@ -158,13 +156,6 @@ def test_make_demo_passes_in_new_environment(tmp_path):
     assert "Evals passed: 100 / 100" in done.stdout
 
 
-def test_readme_python_imports_exported_names():
-    (example,) = blocks("python")
-    compile(example, "README.md", "exec")
-    names = re.findall(r"^from ci_evals import (.+)$", example, flags=re.MULTILINE)[0].split(", ")
-    assert set(names) <= set(ci_evals.__all__)
-
-
 def test_strict_checks_page_lists_every_type_with_its_fields():
     """A question mark is behind those that are optional."""
     rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| .* \| .*\|$", page("strict-checks.md"), flags=re.MULTILINE)
@@ -178,26 +169,17 @@ def test_strict_checks_page_lists_every_type_with_its_fields():
     }
 
 
-def test_strict_check_examples_are_valid_and_cover_every_condition():
+def test_strict_check_examples_are_valid_cover_every_condition_and_decide():
     read = TypeAdapter(Evaluation).validate_python
     written = blocks("yaml", page("strict-checks.md"))
     kinds = [read(item).strict for text in written for item in yaml.safe_load(text)["evaluations"]]
     assert kinds == [
-        "regex",
-        "tool_called",
-        "tool_sequence",
-        "max_tool_calls",
-        "not_disclosed",
-        "not_in_tool_calls",
-        "json_schema",
-        "python",
-    ]
+        "regex", "tool_called", "tool_sequence", "max_tool_calls", "not_disclosed", "not_in_tool_calls",
+        "json_schema", "python",
+    ]  # fmt: skip
     conditions = re.findall(r"^\| `(\{.+?\})` \|", page("strict-checks.md"), flags=re.MULTILINE)
     matchers = [TypeAdapter(MatcherField).validate_python(yaml.safe_load(text)) for text in conditions]
     assert {name for matcher in matchers for name in matcher.conditions} == set(Conditions.model_fields)
-
-
-def test_documented_python_check_passes_and_fails_as_expected(tmp_path):
     (code,) = blocks("python", page("strict-checks.md"))
     names = {}
     exec(compile(code, "strict-checks.md", "exec"), names)  # our own documentation
@@ -208,7 +190,7 @@ def test_documented_python_check_passes_and_fails_as_expected(tmp_path):
 
 
 @each_row("paper", PAPERS)
-def test_links_lead_to_existing_files_and_headings(paper):
+def test_links_lead_to_headings_and_package_is_not_installed_from_index(paper):
     file = ROOT / paper
     for link in re.findall(r"\]\(([^)]+)\)", file.read_text()):
         if not link.startswith("https://"):
@@ -216,6 +198,9 @@ def test_links_lead_to_existing_files_and_headings(paper):
             target = file.parent / path if path else file
             assert target.exists(), link
             assert not anchor or anchor in anchors(target.read_text()), link
+    # No index has the package: only an extra of an installed one can be asked for by name.
+    named = rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)"
+    assert not re.search(named, file.read_text())
 
 
 def anchors(text):
@@ -256,3 +241,72 @@ def test_results_page_names_current_keys_and_removed_ones():
     for old, new in renamed:
         assert set(re.findall(r"`(\w+)`", new)) <= keys | {"shards"}, new
         assert not set(re.findall(r"`(\w+)`", old)) & keys, old
+
+
+# Messages name pages of the documentation that exist, by addresses that are declared once.
+
+PACKAGE = Path(package.__file__).parent
+SOURCES = {
+    path.relative_to(PACKAGE).as_posix(): path.read_text()
+    for ending in ("py", "j2")
+    for path in sorted(PACKAGE.rglob(f"*.{ending}"))
+}
+NAMED = sorted(
+    {
+        name
+        for text in SOURCES.values()
+        for name in re.findall(r"\b(?:see|address|page)\([\"']([\w/-]+(?:#[\w-]+)?)[\"']\)", text)
+    }
+)
+
+
+@each_row("name", NAMED)
+def test_messages_name_existing_pages(name):
+    page, _, heading = name.partition("#")
+    file = ROOT / f"docs/{page}.md"
+    assert file.is_file()
+    assert not heading or heading in anchors(file.read_text())
+    assert len(NAMED) > 8
+
+
+def test_no_message_names_documentation_file_without_address():
+    """Whoever installed the command has the address, not the file."""
+    alone = []
+    for name, text in SOURCES.items():
+        code = re.sub(r'""".*?"""|#.*', "", text, flags=re.DOTALL if name.endswith(".py") else 0)
+        alone += [(name, result) for result in re.findall(r"docs/[\w/-]+\.md", code)]
+    assert alone == []
+
+
+def test_documentation_address_is_declared_once_and_named_with_file():
+    assert documentation.see("traces") == f"docs/traces.md, {documentation.SITE}traces/"
+    assert documentation.address("adapters#an-aui-agent") == f"{documentation.SITE}adapters/#an-aui-agent"
+    site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
+    links = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    assert site["site_url"] == links["Documentation"] == documentation.SITE
+    assert links["Repository"] == f"https://github.com/{documentation.REPOSITORY}"
+    named = [name for name, text in SOURCES.items() if "aui-evals-action" in text]
+    assert named == ["support/documentation.py"]
+
+
+def test_llms_index_lists_every_page_and_full_text_has_absolute_links_only(tmp_path):
+    llms.write(tmp_path)
+    index = (tmp_path / llms.INDEX).read_text()
+    assert index.startswith("# ci-evals\n\n> ci-evals is a CI gate for conversational agents.")
+    linked = re.findall(r"^- \[(.+?)\]\((\S+)\): (.+)$", index, re.MULTILINE)
+    all_pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(address.removeprefix(documentation.SITE) for _, address, _ in linked) == sorted(all_pages)
+    whole = (tmp_path / llms.WHOLE).read_text()
+    for title, address, summary in linked:
+        text = (tmp_path / address.removeprefix(documentation.SITE)).read_text()
+        assert f"# {title}\n" in text
+        assert text.strip() in whole
+        assert summary.endswith((".", ":"))
+    targets = set(re.findall(r"\]\(([^)\s]+)\)", whole))
+    assert {target for target in targets if not re.match(r"https?://|mailto:|#", target)} == set()
+    ours = {target.partition("#")[0] for target in targets if target.startswith(documentation.SITE)}
+    written = llms.files()
+    assert len(ours) > 40
+    for address in ours:
+        path = address.removeprefix(documentation.SITE)
+        assert path in written or (ROOT / "docs" / path).is_file(), address

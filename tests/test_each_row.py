@@ -6,7 +6,7 @@ import pytest
 from each_row import each_row
 
 
-def test_each_row_reports_every_failing_row_and_exception_type():
+async def test_each_row_reports_every_failing_row_and_exception_type():
     tried = []
 
     @each_row(("one", "other"), [(1, 1), (1, 2), pytest.param(3, 3, id="threes"), (4, 0)], ids="abcd")
@@ -20,14 +20,12 @@ def test_each_row_reports_every_failing_row_and_exception_type():
     assert [error.__notes__[-1] for error in caught.value.exceptions] == ["row 1: b", "row 3: d"]
     assert [type(error) for error in caught.value.exceptions] == [AssertionError, ZeroDivisionError]
 
-
-async def test_rows_of_async_tests_are_awaited():
     @each_row("number", [1, 2])
-    async def table(number):
+    async def awaited(number):
         assert number == 1
 
     with pytest.raises(ExceptionGroup, match="1 of 2 rows failed"):
-        await table()
+        await awaited()
 
 
 def test_stacked_each_row_decorators_run_all_combinations_with_fixtures():

@@ -15,6 +15,7 @@ import yaml
 from commands import CLEAN_ENV, ci_evals, read_results, write_suite
 from doc_pages import ROOT, blocks, code, table, without_times
 from endpoints import completion, tool_calls
+from page_files import free_port, message_pattern, write_files
 from world import Fault
 
 from ci_evals.agents.options import OF_A_TEST
@@ -29,20 +30,10 @@ PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai
 FORMS = {"openai": ChatOptions, "http": HttpOptions}
 
 
-def write_files(page, folder, port):
-    """The files that a page shows: each has its name and a colon before it."""
-    pattern = r"`([\w/.]+\.\w+)`:\n\n```\w+\n(.*?)^```$"
-    for name, text in re.findall(pattern, page, re.MULTILINE | re.DOTALL):
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace("8000", str(port)))
-
-
 @contextmanager
 def serving_page_agent(page, folder):
     """The page's agent under way, at a port that is free; the command that plays against it."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
+    port = free_port()
     write_files(page, folder, port)
     lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
     (serve,) = [words for words in lines if words[0] == "python3"]
@@ -87,51 +78,32 @@ def test_page_commands_give_shown_output_and_fail_for_worse_agent(page, tmp_path
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_start_option_of_page_starts_agent(page, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
-    write_files(page, tmp_path, port)
+    write_files(page, tmp_path, free_port())
     lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
     (command,) = [words for words in lines if any(word.startswith("--start=") for word in words)]
     ran = ci_evals(*command[1:], cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "example"),
-    [(n, b) for n, p in PAGES.items() for b in blocks("yaml", p) if b.startswith("adapterOptions:")],
-)
-def test_documented_adapter_options_are_valid(name, example):
-    FORMS[name].model_validate(yaml.safe_load(example)["adapterOptions"])
+def names_in(heading, page):
+    return [code(part) for cell, _ in table(heading, page) for part in cell.split(", ")]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_page_lists_every_option(name):
-    result = {code(part) for cell, _ in table("option", PAGES[name]) for part in cell.split(", ")}
-    assert result == {field.alias for field in FORMS[name].model_fields.values()}
-
-
-def names_in(heading):
-    return [code(part) for cell, _ in table(heading, PAGES["http"]) for part in cell.split(", ")]
-
-
-def test_http_page_lists_every_placeholder_and_reply_key():
-    assert sorted(names_in("name")) == sorted(
-        [*TEXTS, *OF_A_TEST, *OF_A_TURN, *OF_A_REQUEST, "session", "key"]
-    )
-    assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
-
-
-def test_http_page_evidence_table_matches_reader():
+def test_endpoint_pages_list_every_option_placeholder_reply_key_and_evidence():
+    for name, page in PAGES.items():
+        for example in blocks("yaml", page):
+            if example.startswith("adapterOptions:"):
+                FORMS[name].model_validate(yaml.safe_load(example)["adapterOptions"])
+        fields = {field.alias for field in FORMS[name].model_fields.values()}
+        assert {*names_in("option", page)} == fields, name
+    placeholders = [*TEXTS, *OF_A_TEST, *OF_A_TURN, *OF_A_REQUEST, "session", "key"]
+    assert sorted(names_in("name", PAGES["http"])) == sorted(placeholders)
+    assert names_in("key", PAGES["http"]) == [field.alias for field in HttpReply.model_fields.values()]
     reader = Reader(HttpReply(text="$.reply", workflows="$.tools[*].name"))
     for answer, _, decided in table("answer", PAGES["http"]):
         body = {"reply": "Hi", **json.loads(code(answer))}
         result = reader.reply(body, 0.1, Redactor()).workflows
         assert (result is not None) == (decided == "decided"), answer
-
-
-def pattern(row):
-    """The row's words, with anything where it has a word in capitals."""
-    return re.sub(r"\b(?:[A-Z]{2,}|N)\b(?<!JSON)(?<!JSONP)", ".+", re.escape(row))
 
 
 ADDRESS = "http://127.0.0.1:1"
@@ -174,15 +146,11 @@ HTTP_OPTIONS = {"send": {"body": "{{message}}"}, "reply": {**REPLY, "workflows":
 
 
 def error_messages(name, folder):
-    """What is really said where something is wrong: before a run, and in it."""
     checks = [{"criterion": "Nothing runs", "strict": "tool_not_used", "toolName": "x"}]
+    timeouts = dict.fromkeys(["late", "plain", *WRONG_ANSWERS[name]], 30) | {"late": 0.2}
     late, plain_test, *others = (
-        {
-            "name": word,
-            "turns": [{"user": word, "timeout": 0.2 if word == "late" else 30}],
-            "evaluations": checks,
-        }
-        for word in ("late", "plain", *WRONG_ANSWERS[name])
+        {"name": word, "turns": [{"user": word, "timeout": seconds}], "evaluations": checks}
+        for word, seconds in timeouts.items()
     )
 
     def answer(asked):
@@ -208,7 +176,6 @@ def error_messages(name, folder):
 
 
 def messages_of_rejected(folder, name, suites):
-    """What is said of each of these suites."""
     plain_suite = {"adapter": name, "agentId": None, "apiKey": None}
     files = [f"wrong{number}.json" for number in range(len(suites))]
     for file, wrong in zip(files, suites, strict=True):
@@ -220,7 +187,6 @@ def messages_of_rejected(folder, name, suites):
 
 
 def errors_of(folder, suite, key):
-    """What trials ended with, and why verdicts are undecided."""
     ran = ci_evals("run", suite, "--retries=0", f"--agent-key={key}", cwd=folder)
     assert ran.returncode == 3, ran.stdout + ran.stderr
     trials = [trial for test in read_results(folder)["suites"][0]["tests"] for trial in test["trials"]]
@@ -233,9 +199,9 @@ def test_page_lists_exactly_the_error_messages_of_its_adapter(name, tmp_path):
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):
         texts = before if number < len(before) else during
-        assert any(re.search(pattern(row), without_times(text)) for text in texts), (row, texts)
+        assert any(re.search(message_pattern(row), without_times(text)) for text in texts), (row, texts)
     for text in [*before, *during]:
-        assert any(re.search(pattern(row), without_times(text)) for row in rows), text
+        assert any(re.search(message_pattern(row), without_times(text)) for row in rows), text
 
 
 def test_versions_on_adapters_page_are_tested():

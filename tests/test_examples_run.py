@@ -3,8 +3,9 @@
 import json
 import re
 import shutil
-import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from commands import action
 from doc_pages import ROOT
 from github_api import REPOSITORY, TOKEN
 from github_runner import Step
+from page_files import free_port
 from workflow_replay import BASE, HEAD, MERGE, pull_request_payload
 
 from ci_evals.extensions.demo.server import DemoServer
@@ -50,8 +52,6 @@ WITHOUT_OURS = {"commands": "tests/test_commands_workflow.py"}
 
 @dataclass(frozen=True)
 class Use:
-    """A step that uses our action."""
-
     given: dict[str, str]
     shard: int = 1
 
@@ -95,14 +95,8 @@ RUNS = [
 
 def suite(url: str, name: str) -> dict[str, Any]:
     check = {"criterion": "The agent answers", "strict": "regex", "pattern": "\\S"}
-    test = {
-        "guidelines": "-",
-        "turns": [{"user": "Hello"}],
-        "maxTurns": 1,
-        "evaluations": [check],
-        "tags": ["t"],
-    }
-    tests = [test | {"name": f"{name} {number}"} for number in range(3)]
+    test = {"guidelines": "-", "turns": [{"user": "Hello"}], "maxTurns": 1, "evaluations": [check]}
+    tests = [test | {"name": f"{name} {number}", "tags": ["t"]} for number in range(3)]
     return {"name": name, "agentId": "demo-retail", "baseUrl": url, "tests": tests}
 
 
@@ -119,39 +113,50 @@ class Job:
         (self.workspace / "evals/refunds.json").write_text(json.dumps(suite(url, "Refunds")))
         (self.workspace / "evals/billing/invoices.yaml").write_text(yaml.safe_dump(suite(url, "Invoices")))
 
-    def prepare(self) -> None:
+    def prepare(self) -> Path:
         """Leave what earlier steps and jobs would: results, a recording, those of a run before."""
         given = {"suites": "evals/", "agent-key": KEY, "llm-key": VALUES["secrets.OPENAI_API_KEY"]}
         done = self.run(given | {"record": "evals/recording", "comment": "never", "baseline": "none"})
         assert done.returncode == 0, done.stdout + done.stderr
         shutil.copytree(self.workspace / "results", self.workspace / "earlier")
         shutil.copytree(self.workspace / "evals/recording", self.workspace / "base/evals/recording")
+        return self.workspace
 
     def run(self, given: dict[str, str]) -> Any:
-        """Run a step as GitHub's runner starts it."""
         arguments = given.pop("args", "").split()
         environment = self.step.variables(self.step.folder, {"github-token": TOKEN} | given)
         variables = {
-            "GITHUB_EVENT_NAME": "pull_request",
-            "GITHUB_SHA": MERGE,
-            "GITHUB_REF": "refs/pull/7/merge",
-            "GITHUB_REPOSITORY": REPOSITORY,
-            "GITHUB_API_URL": self.api.url,
-            "GITHUB_RUN_ID": self.run_id,
+            "GITHUB_EVENT_NAME": "pull_request", "GITHUB_SHA": MERGE, "GITHUB_REF": "refs/pull/7/merge",
+            "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_API_URL": self.api.url, "GITHUB_RUN_ID": self.run_id,
             "GITHUB_RUN_ATTEMPT": "1",
-        }
+        }  # fmt: skip
         return action(*arguments, cwd=self.workspace, env=environment | variables)
 
 
-@pytest.mark.parametrize(("file", "choice"), RUNS)
-def test_example_steps_run_with_their_inputs(file: Path, choice: int, tmp_path: Path) -> None:
-    with github_api.serving() as api, DemoServer() as server:
+@contextmanager
+def job_at(folder: Path, url: str) -> Iterator[Job]:
+    with github_api.serving() as api:
         api.add_commits(BASE)
         api.add_commit(HEAD, BASE)
         api.add_commit(MERGE, BASE, HEAD)
         api.add_pull(7, HEAD)
-        job = Job(tmp_path, api, server.base_url)
-        job.prepare()
+        yield Job(folder, api, url)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of the agent, and a workspace with what earlier steps and jobs left."""
+    with DemoServer() as server, job_at(tmp_path_factory.mktemp("earlier"), server.base_url) as job:
+        yield server.base_url, job.prepare()
+
+
+@pytest.mark.parametrize(("file", "choice"), RUNS)
+def test_example_steps_run_with_their_inputs(
+    file: Path, choice: int, prepared: tuple[str, Path], tmp_path: Path
+) -> None:
+    url, workspace = prepared
+    with job_at(tmp_path, url) as job:
+        shutil.copytree(workspace, job.workspace, dirs_exist_ok=True)
         for number, use in enumerate(uses(file)):
             values = VALUES | {"matrix.shard": str(use.shard)}
             given = {key: filled(text, choice, values) for key, text in use.given.items()}
@@ -162,19 +167,12 @@ def test_example_steps_run_with_their_inputs(file: Path, choice: int, tmp_path: 
                 shutil.copy(RESULT_FILES / source, written)
             if "resume" in given:  # no run before it was interrupted
                 shutil.rmtree(job.workspace / given["resume"])
-            done = job.run(served_here(given, server.base_url) | OF_FILES.get(file.stem, {}))
+            done = job.run(served_here(given, url) | OF_FILES.get(file.stem, {}))
             assert done.returncode == code, done.stdout + done.stderr
             if "shard" in given:
                 folder = job.workspace / "shards" / str(number)
                 folder.mkdir(parents=True)
                 shutil.copy(job.workspace / "results/_results.json", folder)
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def served_here(given: dict[str, str], url: str) -> dict[str, str]:

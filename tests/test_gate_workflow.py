@@ -2,13 +2,13 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from doc_pages import ROOT
+from programs import run_captured
 from workflow_replay import BASE, HEAD, MERGE, Actions, push_payload, repository_with_pull_request
 
 pytestmark = pytest.mark.slow
@@ -29,12 +29,7 @@ def test_orders(order):
 def write_junit_of_pytest(workspace: Path, file: Path, days: int) -> None:
     (workspace / "test_shop.py").write_text(TESTS.format(days=days))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
-    subprocess.run(
-        [*command, f"--rootdir={workspace}", f"--junitxml={file}"],
-        cwd=workspace,
-        capture_output=True,
-        check=False,
-    )
+    run_captured([*command, f"--rootdir={workspace}", f"--junitxml={file}"], cwd=workspace)
 
 
 class Gated(Actions):
@@ -44,9 +39,8 @@ class Gated(Actions):
         """What the example gives the action, and nothing else."""
         steps = yaml.safe_load((ROOT / f"examples/gate-{tool}.yml").read_text())["jobs"]["gate"]["steps"]
         (given,) = [step["with"] for step in steps if step.get("id") == "evals"]
-        (kept,) = [
-            step["with"] for step in steps if step.get("with", {}).get("path") == "results/_results.json"
-        ]
+        uploads = [step["with"] for step in steps if "with" in step]
+        (kept,) = [upload for upload in uploads if upload.get("path") == "results/_results.json"]
         self.file, self.kept = given["gate"], kept["name"]
         return {"suites": "", "provider": "openai", "parallel": "1"} | given
 
@@ -99,26 +93,15 @@ def test_comment_names_pytest_test_that_broke_since_main(jobs):
 
 
 @pytest.mark.parametrize(
-    ("tool", "base", "worse", "more", "broken"),
+    ("tool", "files", "more", "broken"),
     [
-        ("inspect", "inspect/stable.eval", "inspect/broke.eval", {}, "window"),
-        (
-            "promptfoo",
-            "promptfoo/shop.json",
-            "promptfoo/worse.json",
-            {"arm": "base · plain", "min-score": "0"},
-            "shipping",
-        ),
-        (
-            "deepeval",
-            "deepeval/shop.json",
-            "deepeval/worse.json",
-            {"max-errors": "50", "min-score": "0"},
-            "returns",
-        ),
+        ("inspect", ("stable.eval", "broke.eval"), {}, "window"),
+        ("promptfoo", ("shop.json", "worse.json"), {"arm": "base · plain", "min-score": "0"}, "shipping"),
+        ("deepeval", ("shop.json", "worse.json"), {"max-errors": "50", "min-score": "0"}, "returns"),
     ],
 )
-def test_comment_names_test_of_other_tool_that_broke(jobs, tool, base, worse, more, broken):
+def test_comment_names_test_of_other_tool_that_broke(jobs, tool, files, more, broken):
     inputs = jobs.of_tool(tool) | more
-    _, comment = run_main_then_pull_request(jobs, inputs, lambda: jobs.keeps(base), lambda: jobs.keeps(worse))
+    before, after = ((lambda name=name: jobs.keeps(f"{tool}/{name}")) for name in files)
+    _, comment = run_main_then_pull_request(jobs, inputs, before, after)
     assert f"**❌ {broken}** (100 → " in comment

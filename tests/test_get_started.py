@@ -1,14 +1,13 @@
 """docs/get-started.md, followed step by step as a reader would."""
 
 import shlex
-import socket
 import sys
 
 import pytest
 import yaml
 from commands import ci_evals, read_results
 from doc_pages import blocks, page, without_times
-from test_endpoint_pages import write_files
+from page_files import free_port, write_files
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +29,12 @@ def starter(folder):
     return suite
 
 
-def test_get_started_page_runs_as_shown_and_wrong_call_fails(tmp_path):
-    starter(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port = held.getsockname()[1]
+def test_get_started_page_runs_as_shown_and_its_suite_and_test_are_valid(tmp_path):
+    suite = starter(tmp_path)
+    written = yaml.safe_load(suite.read_text())
+    (shown,) = [yaml.safe_load(block) for block in blocks("yaml", PAGE) if block.startswith("baseUrl")]
+    assert {key: written[key] for key in shown} == shown
+    port = free_port()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python3").symlink_to(sys.executable)
     env = {"AGENT_URL": f"http://127.0.0.1:{port}", "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
@@ -49,16 +50,6 @@ def test_get_started_page_runs_as_shown_and_wrong_call_fails(tmp_path):
     tests = {test["name"]: test["trials"][0] for test in read_results(tmp_path)["suites"][0]["tests"]}
     outcomes = [finding["outcome"] for finding in tests["Answers an everyday question"]["findings"]]
     assert outcomes == ["passed", "failed", "undecided"]
-
-
-def test_shown_suite_head_matches_starter(tmp_path):
-    written = yaml.safe_load(starter(tmp_path).read_text())
-    (shown,) = [yaml.safe_load(block) for block in blocks("yaml", PAGE) if block.startswith("baseUrl")]
-    assert {key: written[key] for key in shown} == shown
-
-
-def test_shown_test_is_valid_in_starter(tmp_path):
-    suite = starter(tmp_path)
     (shown,) = [block for block in blocks("yaml", PAGE) if block.startswith("tests:")]
     text = suite.read_text()
     suite.write_text(text[: text.index("tests:\n")] + shown)

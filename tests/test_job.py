@@ -10,18 +10,25 @@ from datetime import UTC, datetime
 import builders as build
 import fakes
 import pytest
+from each_row import each_row
 from plans import make_plan
 
 from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.journal.records import JOURNAL as NAME
+from ci_evals.domain.base import Interval
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, UsageError
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import BASE, HEAD, Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import RunResumed, TrialFinished
 from ci_evals.domain.results.run import Origin, Results
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import EndState, ToolCall, Transcript, Turns
+from ci_evals.domain.verdict import Finding, Outcome, Verdict
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, RunFacts, evaluate
 from ci_evals.job.job import Elsewhere
+from ci_evals.job.late_evidence import with_gaps
+from ci_evals.job.stages import Stage, next_stage
 from ci_evals.ports import Completion
 from ci_evals.runner import Options, Participants
 from ci_evals.stop import Stop
@@ -64,29 +71,35 @@ def trial_statuses(results: Results) -> list[str | None]:
     ]
 
 
+async def journaled(folder, plan: Plan, agent=None, *, resume: bool = False, judge=None, **fields) -> Results:
+    """A run with its journal in the folder."""
+    journal = Journal(folder, resume=resume)
+    participants = Participants(agent or says(), judge_llm=judge)
+    more = {name: fields.pop(name) for name in ("listen", "stop") if name in fields}
+    try:
+        return await evaluate(job(plan, journal=journal, **fields), participants, **more)
+    finally:
+        journal.close()
+
+
 async def run_killed_after(folder, plan, after: int, agent=None, **fields) -> Results:
     """A whole run; in the folder lies what it would have left if killed once so many trials had finished."""
     (folder / "whole").mkdir()
-    journal, count = Journal(folder / "whole"), Counter()
+    count = Counter()
 
     def listen(event):
         count.update([type(event)])
         if isinstance(event, TrialFinished) and count[TrialFinished] == after:
             shutil.copy(folder / "whole" / NAME, folder / NAME)
 
-    whole = await evaluate(job(plan, journal=journal, **fields), Participants(agent or says()), listen=listen)
-    journal.close()
-    return whole
+    return await journaled(folder / "whole", plan, agent, listen=listen, **fields)
 
 
 def alike(results: Results) -> dict:
     """What must not differ where a run was interrupted: all but times, and what was resumed."""
     data = dataclass_json.to_value(results)
-    data["run"] = {
-        name: value
-        for name, value in data["run"].items()
-        if name not in {"finishedAt", "durationSeconds", "resumed"}
-    }
+    for name in ("finishedAt", "durationSeconds", "resumed"):
+        del data["run"][name]
     del data["process"]["times"]
     for suite in data["suites"]:
         del suite["process"]["times"]
@@ -104,36 +117,25 @@ async def test_killed_run_resumes_without_rerunning_finished_trials(tmp_path, af
     options = Options(parallel=parallel, retries=0)
     whole = await run_killed_after(tmp_path, plan, after, agent_by_test(answers), options=options)
     journal, agent, texts = Journal(tmp_path, resume=True), agent_by_test(answers), []
-    finished = len(journal.past.done)
-    assert finished >= after
-    results = await evaluate(
-        job(plan, options=options, journal=journal), Participants(agent), listen=texts.append
-    )
-    assert alike(results) == alike(whole)
-    assert len(agent.sessions) == 8 - finished
-    assert texts[0] == RunResumed(finished, journal.past.header.started_at)
     journal.close()
+    past = journal.past
+    finished = len(past.done)
+    assert finished >= after
+    results = await journaled(tmp_path, plan, agent, resume=True, options=options, listen=texts.append)
+    assert alike(results) == alike(whole)
+    assert (len(agent.sessions), texts[0]) == (8 - finished, RunResumed(finished, past.header.started_at))
 
 
 async def test_resuming_finished_run_plays_nothing(tmp_path):
-    plan, journal = plan_of(3), Journal(tmp_path)
-    first = await evaluate(job(plan, journal=journal), Participants(says()))
-    journal.close()
-    journal, agent = Journal(tmp_path, resume=True), says("no")
-    second = await evaluate(job(plan, journal=journal), Participants(agent))
-    journal.close()
-    assert alike(second) == alike(first)
+    first, agent = await journaled(tmp_path, plan_of(3)), says("no")
+    assert alike(await journaled(tmp_path, plan_of(3), agent, resume=True)) == alike(first)
     assert agent.sessions == []
 
 
 async def test_resumed_trials_are_compared_with_current_optimal_tools(tmp_path):
     """They ended before their test named optimal tools: these are no part of what makes tests the same."""
-    journal = Journal(tmp_path)
-    first = await evaluate(job(plan_of(1), journal=journal), Participants(says()))
-    journal.close()
-    journal = Journal(tmp_path, resume=True)
-    second = await evaluate(job(plan_of(1, optimalTools=["PAY"]), journal=journal), Participants(says()))
-    journal.close()
+    first = await journaled(tmp_path, plan_of(1))
+    second = await journaled(tmp_path, plan_of(1, optimalTools=["PAY"]), resume=True)
     assert (first.process.missed, first.process.overhead) == (None, None)
     assert (second.process.missed, second.process.overhead) == (1, -1)
     assert second.suites[0].tests[0].optimal_tools == ("PAY",)
@@ -144,15 +146,13 @@ async def test_run_killed_in_second_round_is_resumed_with_same_results(tmp_path)
     fields = {"policy": Policy(min_score=75)}
     whole = await run_killed_after(tmp_path, plan, 13, agent_by_test(answers), **fields)
     assert whole.run.rounds.played == 5
-    journal, agent = Journal(tmp_path, resume=True), agent_by_test(answers)
-    results = await evaluate(job(plan, journal=journal, **fields), Participants(agent))
-    journal.close()
-    assert alike(results) == alike(whole)
+    agent = agent_by_test(answers)
+    assert alike(await journaled(tmp_path, plan, agent, resume=True, **fields)) == alike(whole)
     assert len(agent.sessions) == 20 - 13
 
 
 async def test_interrupted_trial_is_rerun_on_resume(tmp_path):
-    plan, stop, journal = plan_of(2), Stop(), Journal(tmp_path)
+    plan, stop = plan_of(2), Stop()
 
     class Interrupting(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
@@ -162,27 +162,20 @@ async def test_interrupted_trial_is_rerun_on_resume(tmp_path):
                 await asyncio.sleep(0)
             return fakes.reply("yes")
 
-    results = await evaluate(job(plan, journal=journal), Participants(Interrupting()), stop=stop)
-    journal.close()
+    results = await journaled(tmp_path, plan, Interrupting(), stop=stop)
     assert trial_statuses(results) == ["completed", "interrupted"]
-    journal = Journal(tmp_path, resume=True)
-    results = await evaluate(job(plan, journal=journal), Participants(says()))
-    journal.close()
-    assert trial_statuses(results) == ["completed", "completed"]
-    assert results.gate.exit_code == 0
+    results = await journaled(tmp_path, plan, resume=True)
+    assert (trial_statuses(results), results.gate.exit_code) == (["completed", "completed"], 0)
 
 
 async def test_trials_are_journaled_before_they_are_reported(tmp_path):
-    journal = Journal(tmp_path)
     messages = []
 
     def listen(event):
         if isinstance(event, TrialFinished):
             messages.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
 
-    one = job(plan_of(3), journal=journal)
-    await evaluate(one, Participants(says()), listen=listen)
-    journal.close()
+    await journaled(tmp_path, plan_of(3), listen=listen)
     assert messages == [1, 2, 3]
 
 
@@ -195,7 +188,7 @@ class AdvancingLoop(asyncio.SelectorEventLoop):
         return super().time() + self.ahead
 
 
-def test_time_limit_interrupts_trials_and_exits_3():
+def test_time_limit_interrupts_trials_and_exits_3_unless_run_ends_before():
     class Slow(fakes.ScriptedAgent):
         async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109
             if session.test.name != "t0":
@@ -208,17 +201,16 @@ def test_time_limit_interrupts_trials_and_exits_3():
 
     limited = job(plan_of(3), limits=Limits(max_duration=50))
     with asyncio.Runner(loop_factory=AdvancingLoop) as runner:
+        in_time = runner.run(evaluate(limited, Participants(says())))
         results = runner.run(evaluate(limited, Participants(Slow()), listen=listen))
+    assert (trial_statuses(in_time), in_time.gate.exit_code) == (["completed"] * 3, 0)
     assert trial_statuses(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
     assert results.run.stopped_because == "the time limit is reached (max-duration=50)"
-    error = results.suites[0].tests[1].trials[0].error
-    assert error == "the run was ended meanwhile"
-
-
-async def test_run_within_time_limit_completes():
-    results = await evaluate(job(plan_of(2), limits=Limits(max_duration=60)), Participants(says()))
-    assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 2, 0)
+    assert results.suites[0].tests[1].trials[0].error == "the run was ended meanwhile"
+    for seconds in (math.inf, math.nan):  # the results could not show it
+        with pytest.raises(UsageError, match=r"`max_duration=(inf|nan)`: it is not a limit"):
+            Limits(max_duration=seconds)
 
 
 async def test_fail_fast_finishes_running_trials_and_exits_1_or_3_if_invalid():
@@ -255,53 +247,33 @@ async def test_fail_fast_resumes_after_invalid_trial(tmp_path, evaluations, agen
     plan = plan_of(3, evaluations=evaluations)
     fields = {"limits": Limits(fail_fast=True), "options": Options(retries=0)}
     for speaking, judge, ended in zip((agent, says()), judges, (3, 0), strict=True):
-        journal = Journal(tmp_path, resume=True)
-        participants = Participants(speaking, judge_llm=judge)
-        results = await evaluate(job(plan, journal=journal, **fields), participants)
-        journal.close()
+        results = await journaled(tmp_path, plan, speaking, resume=True, judge=judge, **fields)
         assert results.gate.exit_code == ended
     assert trial_statuses(results) == ["completed"] * 3
-
-
-@pytest.mark.parametrize("seconds", [math.inf, math.nan])
-def test_infinite_duration_is_rejected(seconds):
-    """The results could not show it."""
-    with pytest.raises(UsageError, match=r"`max_duration=(inf|nan)`: it is not a limit"):
-        Limits(max_duration=seconds)
 
 
 async def test_fail_fast_stops_resumed_run_that_had_failed(tmp_path):
     fields = {"limits": Limits(fail_fast=True)}
     await run_killed_after(tmp_path, plan_of(4), 2, agent_by_test({"t1": "no"}), **fields)
-    journal, agent = Journal(tmp_path, resume=True), says()
-    results = await evaluate(job(plan_of(4), journal=journal, **fields), Participants(agent))
-    journal.close()
+    results = await journaled(tmp_path, plan_of(4), resume=True, **fields)
     assert (trial_statuses(results), results.gate.exit_code) == (["completed", "completed", None, None], 1)
 
 
-async def test_run_stops_if_agent_is_down_and_resumes_failed_trials_only(tmp_path):
+async def test_run_stops_if_agent_or_judge_is_down_and_resumes_failed_trials_only(tmp_path):
     plan, limits = plan_of(30), Limits(failures_in_row=5)
-    answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
-    journal = Journal(tmp_path)
-    one = job(plan, limits=limits, journal=journal, options=Options(retries=0))
-    results = await evaluate(one, Participants(agent_by_test(answers)))
-    journal.close()
+    down = agent_by_test({f"t{index}": AgentError("refused") for index in range(3, 30)})
+    results = await journaled(tmp_path, plan, down, limits=limits, options=Options(retries=0))
     assert Counter(trial_statuses(results)) == {"completed": 3, "failed": 6, None: 21}
     # The sixth had begun while the fifth was being graded.
     assert results.gate.exit_code == 3
-    assert results.run.stopped_because == (
-        "5 trials in a row errored or could not be judged; the last one: refused"
-    )
-    journal, agent = Journal(tmp_path, resume=True), says()
-    results = await evaluate(job(plan, limits=limits, journal=journal), Participants(agent))
-    journal.close()
+    reason = "5 trials in a row errored or could not be judged; the last one: refused"
+    assert results.run.stopped_because == reason
+    agent = says()
+    results = await journaled(tmp_path, plan, agent, resume=True, limits=limits)
     assert (len(agent.sessions), results.gate.exit_code) == (27, 0)
-
-
-async def test_run_stops_if_judge_is_down():
     llm = fakes.ScriptedLLM([LLMError("down")] * 200)
     plan = plan_of(30, evaluations=[{"criterion": "c"}])
-    results = await evaluate(job(plan, limits=Limits(failures_in_row=5)), Participants(says(), judge_llm=llm))
+    results = await evaluate(job(plan, limits=limits), Participants(says(), judge_llm=llm))
     assert Counter(trial_statuses(results))[None] >= 24
     assert "the last one: " in results.run.stopped_because
     assert "down" in results.run.stopped_because
@@ -344,12 +316,9 @@ async def test_run_starts_no_trial_that_would_exceed_max_cost(parallel):
     """Before the first has finished only a few begin, however many may play at a time."""
     results = await run_at_cost(plan_of(30, evaluations=JUDGED), 21, options=Options(parallel=parallel))
     assert Counter(trial_statuses(results)) == {"completed": 10, None: 20}
-    assert results.usage.cost_usd == 20
-    assert results.gate.exit_code == 3
-    assert (
-        "$20.0000 of $21 spent; another trial would exceed max-cost" in (results.run.stopped_because or "")
-        or parallel > 1
-    )
+    assert (results.usage.cost_usd, results.gate.exit_code) == (20, 3)
+    spent = "$20.0000 of $21 spent; another trial would exceed max-cost"
+    assert parallel > 1 or spent in results.run.stopped_because
 
 
 async def test_trial_that_exceeds_max_cost_is_finished_and_fails_gate():
@@ -378,41 +347,40 @@ async def test_bug_stops_trials_that_wait_for_first_cost():
 async def test_costs_before_interruption_count_after_resume(tmp_path):
     plan = plan_of(30, evaluations=JUDGED)
     fields = {"policy": Policy(max_cost=21), "prices": lambda: PRICES}
-    journal, count = Journal(tmp_path), Counter()
-    stop = Stop()
+    count, stop = Counter(), Stop()
 
     def listen(event):
         count.update([type(event)])
         if count[TrialFinished] == 6:
             stop.interrupt()
 
-    participants = Participants(says(), judge_llm=Costly(1))
-    await evaluate(job(plan, journal=journal, **fields), participants, listen=listen, stop=stop)
-    journal.close()
+    await journaled(tmp_path, plan, judge=Costly(1), listen=listen, stop=stop, **fields)
     results = await run_at_cost(plan, 21, journal=Journal(tmp_path, resume=True))
     assert Counter(trial_statuses(results)) == {"completed": 10, None: 20}
 
 
 async def test_rejected_key_in_mid_run_stops_run_that_resumes(tmp_path):
-    plan, journal = plan_of(4), Journal(tmp_path)
-    one = job(plan, journal=journal)
-    results = await evaluate(one, Participants(agent_by_test({"t1": AgentAccessError("refused the key")})))
-    journal.close()
+    refusing = agent_by_test({"t1": AgentAccessError("refused the key")})
+    results = await journaled(tmp_path, plan_of(4), refusing)
     assert (trial_statuses(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
-    journal = Journal(tmp_path, resume=True)
-    results = await evaluate(job(plan, journal=journal), Participants(says()))
-    journal.close()
+    results = await journaled(tmp_path, plan_of(4), resume=True)
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 4, 0)
 
 
-async def test_replay_is_not_resumed_as_run(tmp_path):
-    """Its answers are those of an earlier run, and nobody would see that any more."""
-    journal = Journal(tmp_path)
+async def test_replay_is_not_resumed_as_run_nor_recorded_run_with_other_settings(tmp_path):
+    """Nobody would see that its answers are those of an earlier run, or that a recording lacks answers."""
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
-    await evaluate(job(plan_of(1), journal=journal, facts=RunFacts(origin=origin)), Participants(says()))
-    journal.close()
+    await journaled(tmp_path, plan_of(1), facts=RunFacts(origin=origin))
     with pytest.raises(UsageError, match=r"where its answers are from \(`replay=`\)"):
-        await evaluate(job(plan_of(1), journal=Journal(tmp_path, resume=True)), Participants(says()))
+        await journaled(tmp_path, plan_of(1), resume=True)
+    (tmp_path / "recorded").mkdir()
+    journal = Journal(tmp_path / "recorded", record=tmp_path / "recording")
+
+    def start(*_):
+        raise AssertionError("nothing is to be started")
+
+    with pytest.raises(UsageError, match="answers are recorded by one process alone"):
+        await evaluate(job(plan_of(1), journal=journal), Elsewhere(Connections(provider="offline"), start))
 
 
 async def test_resume_rejects_other_suites_and_other_number_of_loops(tmp_path):
@@ -422,10 +390,9 @@ async def test_resume_rejects_other_suites_and_other_number_of_loops(tmp_path):
     await run_killed_after(tmp_path, before, 4)
     agent = says()
     with pytest.raises(UsageError, match="it differs in the suites"):
-        await evaluate(job(after, journal=Journal(tmp_path, resume=True)), Participants(agent))
-    more = replace(before, loops=2)
+        await journaled(tmp_path, after, agent, resume=True)
     with pytest.raises(UsageError, match=r"it differs in the number of trials \(`loops=`\)"):
-        await evaluate(job(more, journal=Journal(tmp_path, resume=True)), Participants(agent))
+        await journaled(tmp_path, replace(before, loops=2), agent, resume=True)
     assert agent.sessions == []
 
 
@@ -441,12 +408,82 @@ async def test_run_completes_and_can_be_resumed_despite_wrong_clock(tmp_path, ye
     assert len(Journal(tmp_path, resume=True).past.done) == 2
 
 
-async def test_recorded_run_is_not_resumed_with_other_settings(tmp_path):
-    """Their answers would be missing, and a replay would have results that are not of its answers."""
-    journal = Journal(tmp_path, record=tmp_path / "recording")
+SCREENING = Stage(Plan((), loops=1, arms=(HEAD, BASE), first_arm_only=True))
+NEAR = build.check("min-score", 80, 85.0, passed=True, interval=Interval(low=70, high=95))
 
-    def start(*_):
-        raise AssertionError("nothing is to be started")
 
-    with pytest.raises(UsageError, match="answers are recorded by one process alone"):
-        await evaluate(job(plan_of(1), journal=journal), Elsewhere(Connections(provider="offline"), start))
+def run_with_checks(*checks, status: str = "completed") -> Results:
+    test = build.test_result(trials=(build.trial_result(status=status),))
+    return build.results(build.suite_result("Refunds", test), gate=build.decision(*checks, passed=True))
+
+
+def test_trials_without_score_start_base_agent_but_close_score_does_not():
+    """They might have failed: then the score would have looked lower."""
+    assert next_stage(SCREENING, run_with_checks(NEAR)) is None
+    assert next_stage(SCREENING, run_with_checks()) is None
+    stage = next_stage(SCREENING, run_with_checks(status="failed"))
+    assert not stage.plan.first_arm_only
+    assert stage.because == ("trials without a score: 1",)
+
+
+# Results of a trial whose evidence turned out to be incomplete after it was graded.
+
+GAP = "a span came late"
+LATE = {
+    "a tool that was not used": ({"strict": "tool_not_used", "toolName": "refund"}, "undecided"),
+    "a tool that was used": ({"strict": "tool_used", "toolName": "lookup"}, "passed"),
+    "at most so many calls": ({"strict": "max_tool_calls", "calls": 1}, "undecided"),
+    "more calls than allowed": ({"strict": "max_tool_calls", "calls": 0}, "failed"),
+    "a call": ({"strict": "tool_called", "toolName": "lookup"}, "passed"),
+    "a missing call": ({"strict": "tool_called", "toolName": "refund"}, "undecided"),
+    "no call": ({"strict": "tool_called", "toolName": "refund", "times": 0}, "undecided"),
+    "a parameter that is missing": ({"strict": "param_not_exists", "paramName": "amount"}, "undecided"),
+    "no hand-over": ({"strict": "not_escalated"}, "undecided"),
+    "a text": ({"strict": "not_contains", "text": "refund"}, "passed"),
+    "the number of turns": ({"strict": "max_agent_turns", "turns": 3}, "passed"),
+}
+
+
+def graded(evaluation: dict, **verdict):
+    """A trial of a test with one evaluation, with the finding on whole evidence."""
+    own = {"turns": [{"user": "Hi"}], "evaluations": [{"criterion": "c"} | evaluation]}
+    test = Test.model_validate({"name": "t", "guidelines": "x"} | own)
+    called = {"tool_calls": (ToolCall(name="lookup", arguments={}),), "workflows": ("lookup",)}
+    turn = build.turn(1, agent="Hello", params={}, **called)
+    result = build.trial_result(1, turns=(turn,))
+    if verdict:
+        outcome = Verdict(outcome=Outcome.PASSED, reason="", **verdict)
+    else:
+        transcript = Transcript(turns=(turn,), status=EndState.COMPLETED)
+        outcome = test.evaluations[0].decide(transcript)
+    finding = Finding.of(test.evaluations[0], outcome)
+    return test, replace(result, turns=Turns((turn,)), findings=(finding,))
+
+
+@each_row("check", LATE)
+def test_late_span_makes_checks_undecided_that_it_could_change(check):
+    evaluation, expected = LATE[check]
+    test, result = graded(evaluation)
+    corrected = with_gaps(test, result, {1: GAP})
+    (finding,) = corrected.findings
+    assert str(finding.outcome) == expected
+    if expected == "undecided":
+        assert (str(finding.cause), finding.evidence) == ("no_trace", (1,))
+        assert GAP in finding.reason
+    else:
+        assert finding == result.findings[0]
+    assert (corrected.turns[0].tool_calls_partial, corrected.turns[0].trace_missing) == (True, GAP)
+
+
+@each_row(
+    ("evaluation", "verdict", "expected"),
+    [
+        ({}, {"rests_on": "absence"}, "undecided"),
+        ({}, {"rests_on": "quotes"}, "passed"),
+        ({"strict": "python", "function": "mine:check"}, {"evidence": ()}, "undecided"),
+    ],
+)
+def test_late_span_leaves_verdict_on_absence_and_python_check_undecided(evaluation, verdict, expected):
+    test, result = graded(evaluation, **verdict)
+    (finding,) = with_gaps(test, result, {1: GAP}).findings
+    assert str(finding.outcome) == expected

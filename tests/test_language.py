@@ -38,9 +38,12 @@ def test_banned_wording_is_found_across_lines_and_cases(text):
     assert violations(text.replace(" ", "\n", 1).upper())
 
 
-def test_wording_check_accepts_plain_text_and_has_a_hint_for_each_pattern():
+def test_wording_check_accepts_plain_text_and_has_hints_and_skips_docstrings(tmp_path):
     assert {text: violations(text) for text in FINE if violations(text)} == {}
     assert all(PATTERNS.values())
+    file = tmp_path / "module.py"
+    file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
+    assert list(messages(file))[:2] == ["one", "… is … two"]
 
 
 @each_row("path", [*DOCS, *FILES], ids=str)
@@ -54,29 +57,17 @@ def test_reports_use_plain_wording(path):
     assert violations(re.sub("exchange", "swap", path.read_text(), flags=re.IGNORECASE)) == []
 
 
-def test_bundled_suite_descriptions_use_plain_wording():
+def test_messages_suite_descriptions_and_templates_use_plain_wording():
+    """Templates are those of reports and starters; what a model is asked is measured in other ways."""
     for name in bundled_suites():
         assert violations(load_suite(name).suite.description or "") == []
-
-
-def test_messages_use_plain_wording():
     modules = sorted((ROOT / "ci_evals").rglob("*.py"))
     assert len(modules) > 200
     texts = {module.relative_to(ROOT).as_posix(): set(messages(module)) for module in modules}
     banned = {text: violated for text in set.union(*texts.values()) if (violated := violations(text))}
     result = {name: [banned[text] for text in items & banned.keys()] for name, items in texts.items()}
     assert {name: items for name, items in result.items() if items} == {}
-
-
-def test_templates_use_plain_wording():
-    """Those of reports and starters; what a model is asked is measured in other ways."""
     templates = [file for file in (ROOT / "ci_evals").rglob("*.j2") if file.parent.name != "prompts"]
     assert len(templates) > 20
     result = {file.name: violations(file.read_text()) for file in templates}
     assert {name: items for name, items in result.items() if items} == {}
-
-
-def test_message_finder_excludes_docstrings(tmp_path):
-    file = tmp_path / "module.py"
-    file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
-    assert list(messages(file))[:2] == ["one", "… is … two"]

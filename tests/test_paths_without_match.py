@@ -18,7 +18,6 @@ Answer = Callable[[str], Any]
 
 
 def named_events(text: str) -> Any:
-    """Answer with events that have a name."""
     lines = []
     if "refund" in text:
         lines.append('event: call\ndata: {"type": "tool", "name": "refund", "args": {}}\n\n')
@@ -28,7 +27,6 @@ def named_events(text: str) -> Any:
 
 
 def events(text: str) -> Any:
-    """Answer with events without a name."""
     calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
     return endpoints.sse(*calls, {"type": "text", "delta": text}, {"type": "end", "person": False})
 
@@ -65,30 +63,15 @@ CHECKS = [
 
 
 def suite(url: str, reply: dict[str, str], *texts: str, checks: list[Any] = CHECKS) -> dict[str, Any]:
-    """Return a suite with a test for each text."""
     streamed = {} if reply["text"] == WHOLE_TEXT else {"stream": "sse"}
-    return {
-        "name": "Refunds",
-        "adapter": "http",
-        "baseUrl": url,
-        "adapterOptions": {"send": {"body": {"text": "{{message}}"}}, "reply": reply, **streamed},
-        "maxTurns": 1,
-        "tests": [
-            {
-                "name": text,
-                "critical": True,
-                "guidelines": "x",
-                "turns": [{"user": text}],
-                "evaluations": checks,
-            }
-            for text in texts
-        ],
-    }
+    options = {"send": {"body": {"text": "{{message}}"}}, "reply": reply, **streamed}
+    test = {"critical": True, "guidelines": "x", "evaluations": checks}
+    tests = [test | {"name": text, "turns": [{"user": text}]} for text in texts]
+    fields = {"name": "Refunds", "adapter": "http", "baseUrl": url, "maxTurns": 1}
+    return fields | {"adapterOptions": options, "tests": tests}
 
 
 class Run:
-    """A run of a suite, and its results."""
-
     def __init__(self, folder: Path, answer: Answer, reply: dict[str, str], *texts: str, **more: Any) -> None:
         parallel = more.pop("parallel", 4)
         with endpoints.serving(lambda asked: answer(asked.body["text"])) as stub:
@@ -98,7 +81,6 @@ class Run:
             self.results = run_suite_sync(adapter, loaded, parallel=parallel)
 
     def outcomes(self, text: str) -> list[str]:
-        """Return the outcomes of a test's criteria."""
         (test,) = (test for test in self.results.tests if test.name == text)
         return [finding.outcome.value for finding in test.trials[0].findings]
 
@@ -112,8 +94,7 @@ def test_path_without_match_in_whole_run_leaves_checks_undecided(
     if known == "decided":
         assert outcomes == [["passed"] * 3, ["failed"] * 3, ["passed"] * 3]
         return
-    assert outcomes == [["undecided"] * 3] * 3
-    assert run.results.gate.exit_code == 3
+    assert (outcomes, run.results.gate.exit_code) == ([["undecided"] * 3] * 3, 3)
     (warning,) = run.results.run.warnings
     assert f"{path} (adapterOptions.reply.{key}) found nothing in any turn of the run" in warning
 
@@ -155,9 +136,8 @@ def test_unmatched_path_of_any_evidence_leaves_check_undecided(
 
 
 def test_python_check_is_undecided_if_path_found_no_calls(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "def none(transcript):\n    return not any(turn['toolCalls'] for turn in transcript['turns'])\n"
-    )
+    called = "any(turn['toolCalls'] for turn in transcript['turns'])"
+    (tmp_path / "mine.py").write_text(f"def none(transcript):\n    return not {called}\n")
     checks = [{"criterion": "c", "strict": "python", "function": "mine:none"}]
     wrong = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'call']"}
     run = Run(tmp_path, events, wrong, "refund me", checks=checks)

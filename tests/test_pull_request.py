@@ -56,26 +56,23 @@ def test_push_to_main_requests_no_baseline_and_posts_no_comment(actions):
     with demo_agent() as inputs:
         step = actions.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
     assert step.done.returncode == 0, step.done.stderr
-    actual = (step.outputs["result"], step.outputs["delta"], step.outputs["baseline-score"])
-    assert actual == ("passed", "", "")
+    assert [step.outputs[name] for name in ("result", "delta", "baseline-score")] == ["passed", "", ""]
     runs = f"GET /repos/{REPOSITORY}/actions/"
     assert [request for request in actions.api.requests if not str(request).startswith(runs)] == []
 
 
 @pytest.mark.end_to_end
-def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
+def test_comment_is_updated_by_next_push_but_not_by_stale_run(with_baseline):
     actions, api = with_baseline, with_baseline.api
+    early = api.add_run(HEAD, event="pull_request", head_branch="topic")
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
         step = actions.pull_request_step(7, HEAD, MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 1, step.done.stderr
     (comment,) = api.comments[7]
     assert comment["body"].startswith("<!-- ci-evals comment: default -->\n")
-    assert PRESSURE_TEST in comment["body"]
-    assert BASE[:7] in comment["body"]
-    assert HEAD[:7] in comment["body"]
+    assert [text in comment["body"] for text in (PRESSURE_TEST, BASE[:7], HEAD[:7])] == [True] * 3
     outputs = step.outputs
-    assert outputs["result"] == "failed"
-    assert float(outputs["baseline-score"]) == 100
+    assert (outputs["result"], float(outputs["baseline-score"])) == ("failed", 100)
     assert float(outputs["delta"]) < -5
     source = f"/blob/{HEAD}/{SUITE}#L"
     assert source in comment["body"]
@@ -86,7 +83,10 @@ def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     results = json.loads(step.results_file.read_text())
     assert (results["run"]["git"]["headCommit"], results["run"]["git"]["pullRequest"]) == (HEAD, 7)
     assert "the base commit" in results["run"]["baselineNote"]
-    assert_token_is_nowhere(step, api)
+    # Neither the token nor the address that a download is signed with is anywhere.
+    texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
+    texts += [step.done.stdout.replace(f"::add-mask::{TOKEN}", ""), step.done.stderr, comment["body"]]
+    assert not [text for text in texts if TOKEN in text or "signed-secret" in text]
     with demo_agent() as inputs:
         step = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs | {"max-drop": "5"})
     assert step.done.returncode == 0, step.done.stderr
@@ -94,6 +94,11 @@ def test_pull_request_gets_comment_that_next_push_updates(with_baseline):
     assert again["id"] == comment["id"]
     assert PRESSURE_TEST not in again["body"].split("<details>")[0]
     assert NEXT[:7] in again["body"]
+    before = again["body"]
+    with demo_agent() as inputs:
+        step = actions.pull_request_step(7, HEAD, MERGE, run=early, inputs=inputs)
+    assert (step.done.returncode, [comment["body"] for comment in api.comments[7]]) == (0, [before])
+    assert "stale" in step.done.stderr
 
 
 def test_rerun_failed_command_plays_failed_tests_and_updates_comment(with_baseline):
@@ -106,15 +111,9 @@ def test_rerun_failed_command_plays_failed_tests_and_updates_comment(with_baseli
     run = api.add_run(HEAD, event="workflow_dispatch", head_branch="topic")
     payload = push_payload() | {"inputs": {"command": "rerun failed"}}
     with demo_agent() as inputs:
-        step = actions.step(
-            "workflow_dispatch",
-            payload,
-            sha=HEAD,
-            run=run,
-            ref="refs/heads/topic",
-            inputs=inputs | options | {"only-failed": "earlier"},
-            downloads={"earlier": failed.results_file},
-        )
+        given = {"inputs": inputs | options | {"only-failed": "earlier"}, "ref": "refs/heads/topic"}
+        files = {"earlier": failed.results_file}
+        step = actions.step("workflow_dispatch", payload, sha=HEAD, run=run, downloads=files, **given)
     assert step.done.returncode == 0, step.done.stderr
     (again,) = api.comments[7]
     results = json.loads(step.results_file.read_text())
@@ -143,27 +142,14 @@ def test_rerun_of_job_pools_trials_of_first_attempt(with_baseline):
     assert "Rerun 1 of this commit: " in second.step.summary
 
 
-def test_stale_run_does_not_overwrite_newer_comment(with_baseline):
-    actions, api = with_baseline, with_baseline.api
-    early = api.add_run(HEAD, event="pull_request", head_branch="topic")
-    with demo_agent() as inputs:
-        actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=inputs)
-        (before,) = [comment["body"] for comment in api.comments[7]]
-        step = actions.pull_request_step(7, HEAD, MERGE, run=early, inputs=inputs)
-    assert step.done.returncode == 0
-    assert [comment["body"] for comment in api.comments[7]] == [before]
-    assert "stale" in step.done.stderr
-
-
 def test_fork_without_secrets_is_skipped_and_second_workflow_comments(with_baseline):
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
     api.add_pull(8, FORKED, repository=FORK, branch="main")
     with demo_agent() as inputs:
         run = api.add_run(FORKED, event="pull_request", head_branch="main")
-        step = actions.pull_request_step(
-            8, FORKED, FORKED, run=run, repository=FORK, branch="main", inputs=inputs | {"agent-key": ""}
-        )
+        fork = {"repository": FORK, "branch": "main", "inputs": inputs | {"agent-key": ""}}
+        step = actions.pull_request_step(8, FORKED, FORKED, run=run, **fork)
     assert step.done.returncode == 0, step.done.stderr
     assert (step.outputs["result"], step.outputs["passed"], step.outputs["score"]) == ("skipped", "false", "")
     assert "::notice" in step.done.stdout
@@ -173,24 +159,13 @@ def test_fork_without_secrets_is_skipped_and_second_workflow_comments(with_basel
     payload = {
         "repository": {"full_name": REPOSITORY, "id": github_api.REPOSITORY_ID},
         "workflow_run": {
-            "id": run["id"],
-            "run_attempt": 1,
-            "head_sha": FORKED,
-            "head_branch": "main",
-            "event": "pull_request",
-            "head_repository": {"full_name": FORK, "owner": {"login": "eve"}},
+            "id": run["id"], "run_attempt": 1, "head_sha": FORKED, "head_branch": "main",
+            "event": "pull_request", "head_repository": {"full_name": FORK, "owner": {"login": "eve"}},
             "pull_requests": [],
         },
-    }
-    second = actions.step(
-        "workflow_run",
-        payload,
-        "comment",
-        "results",
-        sha=BASE,
-        run=api.add_run(BASE),
-        downloads={"results": step.results_file},
-    )
+    }  # fmt: skip
+    own = {"sha": BASE, "run": api.add_run(BASE), "downloads": {"results": step.results_file}}
+    second = actions.step("workflow_run", payload, "comment", "results", **own)
     assert second.done.returncode == 0, second.done.stderr
     (comment,) = api.comments[8]
     assert "Evals skipped" in comment["body"]
@@ -221,39 +196,25 @@ def test_fork_that_weakens_gate_fails_without_a_key(with_baseline):
     assert (unknown.done.returncode, unknown.outputs["result"]) == (3, "invalid"), unknown.done.stderr
 
 
-@pytest.mark.parametrize(
-    ("commit", "checkout", "since"),
-    [
-        (BASE, None, "in this PR"),
-        (BASE, MERGE, "in this PR"),
-        (BASE, HEAD, "since main"),
-        (NEXT, MERGE, "since main"),
-    ],
-)
-def test_failure_is_attributed_to_pr_only_if_baseline_is_of_its_base_commit(
-    tmp_path, commit, checkout, since
-):
+def test_failure_is_attributed_to_pr_only_if_baseline_is_of_its_base_commit(actions, results_of_main):
     """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
-    with repository_with_pull_request(tmp_path) as actions:
-        with demo_agent() as inputs:
-            base = actions.step(
-                "push", push_payload(), sha=commit, run=actions.api.add_run(commit), inputs=inputs
-            )
+    with demo_agent() as inputs:
+        run = actions.api.add_run(NEXT)
+        later = actions.step("push", push_payload(), sha=NEXT, run=run, inputs=inputs).results_file
+    for baseline, checkout, since in (
+        (results_of_main, None, "in this PR"),
+        (results_of_main, MERGE, "in this PR"),
+        (results_of_main, HEAD, "since main"),
+        (later, MERGE, "since main"),
+    ):
+        actions.api.comments.clear()
+        payload, run = pull_request_payload(7, HEAD), actions.api.add_run(HEAD, event="pull_request")
+        given = {"suites": SUITE, "provider": "offline", "baseline": "main", "min-score": "99"}
+        files = {"downloads": {"main": baseline}, "checkout": checkout, "ref": "refs/pull/7/merge"}
         with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-            payload, run = pull_request_payload(7, HEAD), actions.api.add_run(HEAD, event="pull_request")
-            given = {"suites": SUITE, "provider": "offline", "baseline": "main", "min-score": "99"}
-            step = actions.step(
-                "pull_request",
-                payload,
-                sha=MERGE,
-                run=run,
-                ref="refs/pull/7/merge",
-                inputs=inputs | given,
-                downloads={"main": base.results_file},
-                checkout=checkout,
-            )
+            step = actions.step("pull_request", payload, sha=MERGE, run=run, inputs=inputs | given, **files)
         assert step.done.returncode == 1, step.done.stderr
-        assert f"broke {since}\n" in actions.api.comments[7][0]["body"]
+        assert f"broke {since}\n" in actions.api.comments[7][0]["body"], checkout
 
 
 def test_fork_without_need_for_secrets_is_tested_but_posts_no_comment(with_baseline):
@@ -263,28 +224,30 @@ def test_fork_without_need_for_secrets_is_tested_but_posts_no_comment(with_basel
     with demo_agent() as inputs:
         step = actions.pull_request_step(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
     assert (step.done.returncode, step.outputs["result"]) == (0, "passed"), step.done.stderr
-    payload, downloads = pull_request_payload(8, FORKED, repository=FORK), {"results": step.results_file}
-    run = api.add_run(FORKED)
-    comment = actions.step(
-        "pull_request", payload, "comment", "results", sha=FORKED, run=run, downloads=downloads
-    ).done
+    payload = pull_request_payload(8, FORKED, repository=FORK)
+    own = {"sha": FORKED, "run": api.add_run(FORKED), "downloads": {"results": step.results_file}}
+    comment = actions.step("pull_request", payload, "comment", "results", **own).done
     assert comment.returncode == 0
     assert "::warning" not in comment.stdout + comment.stderr
     assert "Post it from a second workflow" in comment.stderr
     assert not api.requests_to("POST|PATCH")
 
 
-def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
+def test_shards_are_merged_into_one_gate_and_comment_but_not_without_results(with_baseline):
     actions, api = with_baseline, with_baseline.api
+    run = api.add_run(HEAD)
+    step = actions.step("push", push_payload(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
+    assert step.done.returncode == 2
+    assert set(step.outputs) == set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
+    assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
     run = api.add_run(HEAD, event="pull_request", head_branch="topic")
     alone = {"baseline": "none", "no-gate": "true", "comment": "never"}
     with demo_agent(broken=["RETURN_REQUEST"]) as inputs:
-        shards = {
-            f"shards/{name}": actions.pull_request_step(
-                7, HEAD, MERGE, run=run, inputs=inputs | alone | {"suites": suite}
-            ).results_file
-            for name, suite in (("retail", SUITE), ("hr", "demo:hr"))
-        }
+        shards = {}
+        for name, suite in (("retail", SUITE), ("hr", "demo:hr")):
+            shard = inputs | alone | {"suites": suite}
+            step = actions.pull_request_step(7, HEAD, MERGE, run=run, inputs=shard)
+            shards[f"shards/{name}"] = step.results_file
     assert not api.requests_to("comments")
     last = {"sha": MERGE, "run": run, "ref": "refs/pull/7/merge"}
     payload = pull_request_payload(7, HEAD)
@@ -297,20 +260,11 @@ def test_shards_are_merged_into_one_gate_and_one_comment(with_baseline):
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
     assert "1 of 3 shards is missing" in short.step.summary
     for results in (merged, short):
-        result = actions.step(
-            "pull_request", payload, "comment", "results", downloads={"results": results.results_file}, **last
-        )
+        files = {"downloads": {"results": results.results_file}}
+        result = actions.step("pull_request", payload, "comment", "results", **files, **last)
         assert result.done.returncode == 0, result.done.stderr
     (comment,) = api.comments[7]
     assert "1 of 3 shards is missing" in comment["body"]
-
-
-def test_merge_without_results_exits_2_and_writes_every_output(actions):
-    run = actions.api.add_run(HEAD)
-    step = actions.step("push", push_payload(), "merge", "shards", "--shards=2", sha=HEAD, run=run)
-    assert step.done.returncode == 2
-    assert set(step.outputs) == set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
-    assert (step.outputs["passed"], step.outputs["result"]) == ("false", "invalid")
 
 
 def test_missing_secrets_fail_own_pull_request_and_fork_if_configured(with_baseline):
@@ -336,12 +290,9 @@ def test_no_page_or_message_puts_key_on_command_line():
     """There every user of the machine can read it. docs/parity.md quotes another tool."""
     files = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.yml")]
     files += [*(ROOT / "ci_evals").rglob("*.py"), *(ROOT / "ci_evals").rglob("*.j2")]
+    on_command_line = r"--(llm|agent|github)-(key|token)[= ][\"'$\w]*\$|(set|give) --(llm|agent)-key"
     for file in files:
-        if file.name != "parity.md":
-            assert not re.search(
-                r"--(llm|agent|github)-(key|token)[= ][\"'$\w]*\$|(set|give) --(llm|agent)-key",
-                file.read_text(),
-            ), file
+        assert file.name == "parity.md" or not re.search(on_command_line, file.read_text()), file
 
 
 def test_forbidden_comment_and_check_run_are_warnings_that_name_permissions(with_baseline):
@@ -373,9 +324,8 @@ def test_invalid_run_replaces_older_verdict_in_comment(with_baseline):
         refused = actions.pull_request_step(7, NEXT, NEXT_MERGE, inputs=wrong)
     assert refused.done.returncode == 2
     (comment,) = api.comments[7]
-    assert "Evals passed" not in comment["body"]
-    assert "there is no tag 'nothing'" in comment["body"]
-    assert NEXT[:7] in comment["body"]
+    texts = ("Evals passed", "there is no tag 'nothing'", NEXT[:7])
+    assert [text in comment["body"] for text in texts] == [False, True, True]
 
 
 def test_unreadable_baseline_is_reported_and_run_passes(actions):
@@ -386,15 +336,6 @@ def test_unreadable_baseline_is_reported_and_run_passes(actions):
     assert "actions: read" in step.done.stderr
     (comment,) = actions.api.comments[7]
     assert "actions: read" in comment["body"].replace("\\", "")
-
-
-def assert_token_is_nowhere(step, api):
-    """Nor is the address that a download is signed with."""
-    texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
-    texts += [step.done.stdout.replace(f"::add-mask::{TOKEN}", ""), step.done.stderr]
-    for text in [*texts, api.comments[7][0]["body"]]:
-        assert TOKEN not in text
-        assert "signed-secret" not in text
 
 
 def test_check_run_on_every_push_and_comment_on_failure_only(with_baseline):

@@ -10,7 +10,6 @@ from base64 import b64decode, b64encode, encodebytes, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
 import builders as build
-import pytest
 from each_row import each_row
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -110,6 +109,8 @@ def test_key_is_redacted_in_base64_of_encoded_texts(key, written):
 
 INVISIBLE = "👩\u200d💻 ❤\ufe0f \u200fשלום"
 DANA = "Dana  Miller\nOslo"
+PADDED = ["a       ", "7\n\n\n\n\n\n\n\n"]
+"""As short as what they hold."""
 
 
 @each_row(
@@ -132,25 +133,21 @@ DANA = "Dana  Miller\nOslo"
         # Invisible characters of a text without a secret are the agent's own
         (["API_KEY_a3f09b62"], [], INVISIBLE, INVISIBLE),
         # Short values and blank keys would blot out every report
-        ([], ["a       ", "7\n\n\n\n\n\n\n\n"], "an agent asks, 17 of 27", "an agent asks, 17 of 27"),
+        ([], PADDED, "an agent asks, 17 of 27", "an agent asks, 17 of 27"),
         (["", " ", "key"], ["short", "1234567"], "short key 1234567", "short key 1234567"),
         ([], [], "anything", "anything"),
     ],
 )
 def test_secrets_are_redacted_in_text(keys, values, text, redacted):
     assert Redactor(keys=keys, values=values).text(text) == redacted
-
-
-def test_padded_values_are_as_short_as_what_they_hold():
-    assert not Redactor(values=["a       ", "7\n\n\n\n\n\n\n\n"]).values
+    assert not Redactor(values=PADDED).values
 
 
 def test_json_text_contains_no_key_after_parsing():
     """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
     redactor = Redactor(keys=["sk-abc-123456"])
-    message = json.dumps(
-        {"reasoning": "\u200b".join("it is sk-abc-123456"), "of": ["sk-abc-123456"]}, indent=1
-    )
+    hidden = "\u200b".join("it is sk-abc-123456")
+    message = json.dumps({"reasoning": hidden, "of": ["sk-abc-123456"]}, indent=1)
     assert json.loads(redactor.text_to_read(message)) == {"reasoning": f"it is {MASK}", "of": [MASK]}
     for text in ('{"a" : 1.0,\n"b": "\\u200bx"}', "no JSON", "[" * 100_000):
         assert redactor.text_to_read(text) == text
@@ -170,22 +167,10 @@ def test_redaction_time_per_megabyte_is_small():
     assert time.process_time() - started < 8 * 0.04 * len(text) / 1e6
 
 
-@each_row(
-    "unit",
-    [
-        "s",
-        'sk-"pr\u00f6j',
-        "sk" + " " * 90,
-        "sk-" + "\\n" * 90,
-        "%25",
-        "&amp;",
-        "\\",
-        "\x1b]",
-        "\x1b[",
-        "c2st",
-        "73",
-    ],
-)
+REPEATED = ["s", 'sk-"pr\u00f6j', "sk" + " " * 90, "sk-" + "\\n" * 90, "%25", "&amp;", "\\"]
+
+
+@each_row("unit", [*REPEATED, "\x1b]", "\x1b[", "c2st", "73"])
 def test_repetitive_text_does_not_slow_redaction(unit):
     redactor = Redactor(keys=[KEY, "sssssssssssssss", "sk" * 20])
     redactor.text(KEY)
@@ -194,7 +179,7 @@ def test_repetitive_text_does_not_slow_redaction(unit):
     assert time.process_time() - started < 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     "echo",
     [
         "API_KEY_\u200ba3f09b62",
@@ -213,20 +198,15 @@ def test_key_with_invisible_characters_is_redacted(echo):
     assert Redactor(keys=["\ufeffAPI_KEY_a3f09b62"]).text("my API_KEY_a3f09b62") == f"my {MASK}"
 
 
-def test_only_keys_redactor_redacts_keys_but_not_values():
-    redactor = Redactor(keys=["sk-12345678"], values=["customer-77"])
-    assert redactor.only_keys.text("customer-77 with sk-12345678") == f"customer-77 with {MASK}"
-
-
-def test_model_is_redacted_in_nested_lists_keys_and_numbers():
+def test_model_is_redacted_in_lists_keys_and_numbers_and_only_of_keys_on_request():
+    only_keys = Redactor(keys=["sk-12345678"], values=["customer-77"]).only_keys
+    assert only_keys.text("customer-77 with sk-12345678") == f"customer-77 with {MASK}"
     redactor = Redactor(keys=["sk-12345678"], values=["40050060"])
     turn = build.turn(
         agent="your key is sk-12345678",
         params={"sk-12345678": ["x", {"account": 40050060, "share": 0.5, "ok": True}]},
-        rules=("rule sk-12345678",),
-        trace={"number": -40050060, "many": [140050060, 1]},
-        raw="sk-12345678",
-    )
+        rules=("rule sk-12345678",), trace={"number": -40050060, "many": [140050060, 1]}, raw="sk-12345678",
+    )  # fmt: skip
     clean = redactor.model(turn)
     assert clean.agent == f"your key is {MASK}"
     assert clean.params == {MASK: ["x", {"account": MASK, "share": 0.5, "ok": True}]}
@@ -274,23 +254,8 @@ SECRETS = (KEY, "40050060", "API_KEY_a3f09b62", "東京都千代田区一丁目"
 PIECES = [
     *(part for secret in SECRETS for part in (secret, secret[:5], secret[5:], json.dumps(secret)[1:-1])),
     *(b64encode(KEY.encode()).decode(), KEY.encode().hex(), "API_KEY_", "\u200ba3f0", "9b62", "x" * 40, ""),
-    *(
-        "\x1b]",
-        "\x1b[",
-        "\x07",
-        "\x9b",
-        "m",
-        "\\",
-        "\\n",
-        '"',
-        "\n",
-        "\r",
-        " ",
-        "\xa0",
-        "é",
-        "\ufe0f",
-        "\ud83d",
-    ),
+    *("\x1b]", "\x1b[", "\x07", "\x9b", "m", "\\", "\\n", '"', "\n", "\r", " ", "\xa0", "é", "\ufe0f"),
+    "\ud83d",
 ]
 pieced = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
 pieced_values = st.recursive(
@@ -313,9 +278,8 @@ def test_redacting_json_as_a_whole_equals_redacting_each_string(value):
     assert redactor.json(value) == clean
     assert redactor.model(Pair(one=[value], other=([value], 7))) == Pair(one=[clean], other=([clean], 7))
     turns = Turns([build.turn(trace=[value]), build.turn(2, raw=[value])])
-    assert redactor.model(Talk(turns=turns)).turns == Turns(
-        [build.turn(trace=[clean]), build.turn(2, raw=[clean])]
-    )
+    cleaned = Turns([build.turn(trace=[clean]), build.turn(2, raw=[clean])])
+    assert redactor.model(Talk(turns=turns)).turns == cleaned
 
 
 def test_json_with_more_strings_than_one_batch_is_redacted():
@@ -396,6 +360,5 @@ def test_installation_token_of_520_characters_is_redacted(written):
     assert len(INSTALLATION_TOKEN) > 510
     shown = Redactor(keys=[INSTALLATION_TOKEN]).text(f"before {written} after")
     assert MASK in shown
-    assert not [
-        part for part in (INSTALLATION_TOKEN[:40], INSTALLATION_TOKEN[-40:], written[-40:-8]) if part in shown
-    ]
+    parts = (INSTALLATION_TOKEN[:40], INSTALLATION_TOKEN[-40:], written[-40:-8])
+    assert not [part for part in parts if part in shown]

@@ -6,7 +6,7 @@ from plans import make_plan
 
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, LLMError
 from ci_evals.domain.plan import Plan
-from ci_evals.domain.progress import TrialFinished, TrialStarted, TurnPlayed
+from ci_evals.domain.progress import ModelAnswered, TrialFinished, TrialStarted, TurnPlayed
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.runner import Options, Participants, run
@@ -25,10 +25,8 @@ async def play(
     plan: Plan, agent, llm=None, stop=None, listen=lambda _: None, **options
 ) -> list[TrialResult | None]:
     participants = Participants(agent, user_llm=llm, judge_llm=llm)
-    results = await run(
-        plan, lambda _: participants, Options(**options), Redactor(), listen=listen, stop=stop
-    )
-    return list(results)
+    options, redactor = Options(**options), Redactor()
+    return list(await run(plan, lambda _: participants, options, redactor, listen=listen, stop=stop))
 
 
 class Gauge(fakes.ScriptedAgent):
@@ -48,8 +46,7 @@ class Gauge(fakes.ScriptedAgent):
 async def test_results_are_in_plan_order_and_parallel_limit_is_respected():
     agent = Gauge()
     results = await play(plan_of(9), agent, parallel=4)
-    assert [r.turns[0].agent for r in results] == [f"t{i}" for i in range(9)]
-    assert agent.most == 4
+    assert ([r.turns[0].agent for r in results], agent.most) == ([f"t{i}" for i in range(9)], 4)
 
 
 async def test_longest_tests_start_first_if_parallel():
@@ -60,25 +57,18 @@ async def test_longest_tests_start_first_if_parallel():
         lengths = {"short": 1, "long": 9, "middle": 4, "brief": 1}
         tests = [{"name": name, "turns": [{"user": "x"}], "maxTurns": n} for name, n in lengths.items()]
         plan = make_plan(*tests, loops=2)
-        participants, options = (
-            Participants(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"])),
-            Options(parallel),
-        )
-        results = await run(
-            plan, lambda _: participants, options, Redactor(), done=done or {}, listen=messages.append
-        )
-        assert [(len(r.turns), r.index) for r in results] == [
-            (n, index) for n in lengths.values() for index in (1, 2)
-        ]
+        participants = Participants(fakes.ScriptedAgent(), user_llm=fakes.ScriptedLLM(["x"]))
+        more = {"done": done or {}, "listen": messages.append}
+        results = await run(plan, lambda _: participants, Options(parallel), Redactor(), **more)
+        expected = [(n, index) for n in lengths.values() for index in (1, 2)]
+        assert [(len(r.turns), r.index) for r in results] == expected
         started = [one.trial for one in messages if isinstance(one, TrialStarted)]
         names = [f"{plan.test_of(trial).name} {trial.index}" for trial in started]
         return names, dict(zip(plan.trials, results, strict=True))
 
     names, results = await begun(parallel=2)
-    assert names == [
-        *("long 1", "long 2", "middle 1", "middle 2"),
-        *("short 1", "brief 1", "short 2", "brief 2"),
-    ]
+    assert names[:4] == ["long 1", "long 2", "middle 1", "middle 2"]
+    assert names[4:] == ["short 1", "brief 1", "short 2", "brief 2"]
     names, _ = await begun(parallel=1)
     assert names == [f"{name} {index}" for name in ("short", "long", "middle", "brief") for index in (1, 2)]
     kept = {trial: result for trial, result in results.items() if trial.index == 1}
@@ -126,8 +116,7 @@ async def test_interruption_keeps_finished_trials_and_turns():
     stop.interrupt()
     first, second, third = await playing
     assert (first.status, second.status, third) == ("completed", "interrupted", None)
-    assert (len(second.turns), second.error) == (1, "the run was interrupted")
-    assert second.findings == ()
+    assert (len(second.turns), second.error, second.findings) == (1, "the run was interrupted", ())
     assert all(session.closed for session in agent.sessions)
 
 
@@ -162,34 +151,32 @@ async def test_next_conversation_starts_while_last_is_judged():
         if order.count(TrialStarted) == 2:
             talked.set()
 
-    results = await asyncio.wait_for(
-        play(plan_of(2), fakes.ScriptedAgent(), Slow([PASS]), listen=listen, parallel=1), timeout=5
-    )
+    playing = play(plan_of(2), fakes.ScriptedAgent(), Slow([PASS]), listen=listen, parallel=1)
+    results = await asyncio.wait_for(playing, timeout=300)
     assert [r.findings[0].outcome for r in results] == ["passed", "passed"]
 
 
-async def test_listener_gets_start_turns_and_end_of_trial():
-    events = []
-    await play(plan_of(1, turns=2), fakes.ScriptedAgent(), listen=events.append)
-    assert [type(e) for e in events] == [TrialStarted, TurnPlayed, TurnPlayed, TrialFinished]
-    assert [e.number for e in events if isinstance(e, TurnPlayed)] == [1, 2]
-
-
-async def test_calls_and_tokens_are_counted_by_role():
+async def test_listener_gets_start_turns_and_end_and_calls_are_counted_by_role():
     def answers(prompt):
         return PASS if prompt.schema else "go on"
 
-    plan = make_plan({"name": "t0", "maxTurns": 3})
-    (result,) = await play(plan, fakes.ScriptedAgent(), fakes.ScriptedLLM(answers))
+    events, plan = [], make_plan({"name": "t0", "maxTurns": 3})
+    llm = fakes.ScriptedLLM(answers)
+    (result,) = await play(plan, fakes.ScriptedAgent(), llm, listen=events.append)
+    assert [type(e) for e in events] == [TrialStarted, *[TurnPlayed, ModelAnswered] * 3, TrialFinished]
+    assert [e.number for e in events if isinstance(e, TurnPlayed)] == [1, 2, 3]
     actual = [(u.role, u.calls, u.input_tokens, u.output_tokens) for u in result.usage]
     assert actual == [("user", 2, 200, 20), ("judge", 1, 100, 10)]
 
 
-async def test_simulated_user_error_fails_trial():
+async def test_simulated_user_error_fails_trial_and_rejected_key_spares_judge():
     llm = fakes.ScriptedLLM(lambda prompt: PASS if prompt.schema else LLMError("no model"))
     (result,) = await play(make_plan({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
-    assert (result.status, result.error) == ("failed", "no model")
-    assert result.findings[0].outcome == "passed"
+    assert (result.status, result.error, result.findings[0].outcome) == ("failed", "no model", "passed")
+    llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
+    (result,) = await play(make_plan({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
+    assert len(llm.prompts) == 1
+    assert (result.findings[0].cause, result.findings[0].reason) == ("judge_error", "wrong key")
 
 
 async def test_keys_are_redacted_in_messages_to_agent_and_listener():
@@ -200,8 +187,7 @@ async def test_keys_are_redacted_in_messages_to_agent_and_listener():
     redactor = Redactor(keys=["agent-key-99"], values=["hunter-two"])
     (result,) = await run(plan, lambda _: Participants(agent), Options(), redactor, listen=messages.append)
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
-    assert agent.sessions[0].heard == ["is it ***?"]
-    assert result.status == "completed"
+    assert (agent.sessions[0].heard, result.status) == (["is it ***?"], "completed")
     assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
@@ -289,28 +275,11 @@ async def test_trial_has_process_measures_without_secrets():
     plan = plan_of(1, turns=3, optimalTools=["REFUND"])
     participants, redactor = Participants(fakes.ScriptedAgent(replies)), Redactor(values=["hunter22"])
     (result,) = await run(plan, lambda _: participants, Options(), redactor)
-    assert result.process == TrialProcess(
-        steps=3,
-        tools=2,
-        begun=("PAY_***", "REFUND", "PAY_***"),
-        repeated=1,
-        calls=0,
-        failed_calls=0,
-        backtracks=1,
-        missed=0,
-        overhead=2.0,
-    )
-    assert result.fired == Fired(
-        workflows=("PAY_***", "REFUND"), parameters=("card",), rules=("confirm",), integrations=()
-    )
-
-
-async def test_judge_is_not_called_after_key_of_user_was_rejected():
-    llm = fakes.ScriptedLLM([LLMAccessError("wrong key")])
-    plan = make_plan({"name": "t0", "maxTurns": 2})
-    (result,) = await play(plan, fakes.ScriptedAgent(), llm, retries=0)
-    assert len(llm.prompts) == 1
-    assert (result.findings[0].cause, result.findings[0].reason) == ("judge_error", "wrong key")
+    counts = {"steps": 3, "tools": 2, "repeated": 1, "calls": 0, "failed_calls": 0, "backtracks": 1}
+    begun = ("PAY_***", "REFUND", "PAY_***")
+    assert result.process == TrialProcess(**counts, begun=begun, missed=0, overhead=2.0)
+    fired = {"workflows": ("PAY_***", "REFUND"), "parameters": ("card",), "rules": ("confirm",)}
+    assert result.fired == Fired(**fired, integrations=())
 
 
 MEANING = {"strict": "answer_matches", "match": "semantic", "criterion": "c", "expected": "Paris"}

@@ -45,19 +45,13 @@ class Forgetful(Good):
         return self.messages
 
 
-class Mute(Good):
+def replying(**fields):
+    """An agent whose replies all have these fields."""
+
     def reply(self, number, text):
-        return Reply(agent="", latency_seconds=0.1)
+        return Reply(**{"agent": f"{number}: {text}", "latency_seconds": 0.1} | fields)
 
-
-class Slow(Good):
-    def reply(self, number, text):
-        return Reply(agent=f"{number}: {text}", latency_seconds=900)
-
-
-class Hasty(Good):
-    def reply(self, number, text):
-        return Reply(agent=f"{number}: {text}", latency_seconds=0.1, handed_over=True)
+    return type("Replying", (Good,), {"reply": reply})
 
 
 class Apologetic(Good):
@@ -93,12 +87,8 @@ def contract(kind, **given):
         return lambda self: value if not callable(value) else value()
 
     members = {name: methods(value) for name, value in given.items()}
-    members |= {
-        "played": lambda self, made: made,
-        "agent": lambda self: kind(),
-        "stalls": True,
-        "patience": 0.5,
-    }
+    members |= {"played": lambda self, made: made, "agent": lambda self: kind()}
+    members |= {"stalls": True, "patience": 0.5}
     return type("Mine", (AgentContract,), members)()
 
 
@@ -122,9 +112,9 @@ def broken(mine) -> set[str]:
         (Good, set()),
         (Apologetic, set()),
         (Forgetful, {"test_sessions_know_nothing_of_each_other", "test_many_sessions_at_a_time"}),
-        (Mute, {"test_it_answers_in_turn", "test_it_tells_that_it_hands_over"}),
-        (Slow, {"test_it_tells_what_it_can_and_no_more"}),
-        (Hasty, {"test_it_tells_what_it_can_and_no_more"}),
+        (replying(agent=""), {"test_it_answers_in_turn", "test_it_tells_that_it_hands_over"}),
+        (replying(latency_seconds=900), {"test_it_tells_what_it_can_and_no_more"}),
+        (replying(handed_over=True), {"test_it_tells_what_it_can_and_no_more"}),
         (Fearless, {"test_a_failure_is_an_agent_error", "test_a_timeout_is_kept"}),
         (Deaf, {"test_one_that_is_cut_off_can_be_used_again"}),
         (Fragile, {"test_closing_never_raises"}),

@@ -7,6 +7,7 @@ import endpoints
 import pytest
 import world
 from commands import CLEAN_ENV, ci_evals
+from each_row import each_row
 from programs import run_captured
 
 from ci_evals.extension_registry import installed
@@ -18,22 +19,15 @@ import atexit, runpy, sys
 atexit.register(lambda: print("\\n" + " ".join(sys.modules)))
 runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
 """
-TOLD_AT_THE_FIRST_REQUEST = """
-import os, runpy, sys
+FORKED_FOR_EACH = """
+import json, os, runpy, sys
+import ci_evals.cli.commands.run, ci_evals.job, ci_evals.runner, ci_evals.wiring
+import aiohttp
 
 def tell(event, arguments):
     if event == "socket.connect":
         print("\\n" + " ".join(sys.modules), flush=True)
         os._exit(0)
-
-sys.addaudithook(tell)
-runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
-"""
-
-FORKED_FOR_EACH = """
-import json, sys
-import ci_evals.cli.commands.run, ci_evals.job, ci_evals.runner, ci_evals.wiring
-import aiohttp
 
 print("\\n" + " ".join(sys.modules), flush=True)
 for command in json.loads(sys.argv[1]):
@@ -45,38 +39,28 @@ for command in json.loads(sys.argv[1]):
 """
 """What all runs import, then each run in a fork: it tells at its first request."""
 
-LATE = {
-    "openai": "its models",
-    "anthropic": "its models",
-    "jinja2": "prompts and reports",
-    "svg": "reports",
-    "tabulate": "reports",
-    "junit_xml": "reports",
-    "rich": "a terminal",
-    "yaml": "suites and tables in YAML",
-    "jsonpath": "agents with an interface of their own",
-    "rapidfuzz": "checks that compare texts",
-    "model2vec": "checks that compare meanings",
-    "ci_evals.library": "Python code",
-    "ci_evals.contract": "authors of plug-ins",
-    "ci_evals.extension_support.rejudging": "rejudge",
-    "ci_evals.extensions.importers.importing": "import",
-    "ci_evals.extensions.demo.server": "suites that name it",
-    "ci_evals.agents.python.loading": "agents that are code",
-    "ci_evals.agents.command.agent": "agents that are code",
-    "ci_evals.adapters.journal.capture": "--record",
-    "ci_evals.adapters.journal.replay": "--replay",
-    "ci_evals.wiring.recordings": "--record and --replay",
-    "ci_evals.adapters.github.api": "GitHub",
-    "ci_evals.adapters.github.baseline": "GitHub",
-    "ci_evals.adapters.github.comments": "GitHub",
-    "ci_evals.reports.report_files": "results",
-    "ci_evals.reports.markdown.documents": "results",
-    "ci_evals.reports.junit": "results",
-    "ci_evals.reports.page": "results",
-    "ci_evals.reports.console": "results",
+NEEDED_FOR = {
+    "its models": ["openai", "anthropic"],
+    "prompts and reports": ["jinja2"],
+    "reports": ["svg", "tabulate", "junit_xml"],
+    "a terminal": ["rich"],
+    "suites and tables in YAML": ["yaml"],
+    "agents with an interface of their own": ["jsonpath"],
+    "checks that compare texts or meanings": ["rapidfuzz", "model2vec"],
+    "Python code and plug-ins": ["ci_evals.library", "ci_evals.contract"],
+    "rejudge": ["ci_evals.extension_support.rejudging"],
+    "import": ["ci_evals.extensions.importers.importing"],
+    "suites that name it": ["ci_evals.extensions.demo.server"],
+    "agents that are code": ["ci_evals.agents.python.loading", "ci_evals.agents.command.agent"],
+    "--record": ["ci_evals.adapters.journal.capture"],
+    "--replay": ["ci_evals.adapters.journal.replay"],
+    "--record and --replay": ["ci_evals.wiring.recordings"],
+    "GitHub": [f"ci_evals.adapters.github.{name}" for name in ("api", "baseline", "comments")],
+    "results": [f"ci_evals.reports.{name}" for name in ("report_files", "junit", "page", "console")],
+    "the comment": ["ci_evals.reports.markdown.documents"],
 }
-"""What is imported only for what is named beside it."""
+"""What is imported late, by that for which it is."""
+LATE = {module for modules in NEEDED_FOR.values() for module in modules}
 
 
 def printed(code: str, *args: str, **env: str) -> list[str]:
@@ -102,69 +86,36 @@ def test_help_imports_only_command_line_modules():
     assert packages(modules) == {"ci_evals", "typer", "annotated_doc", "shellingham"}
     assert not modules & {"asyncio", "ssl", "email", "http", "importlib.metadata"}
     ours = {name for name in modules if name.startswith("ci_evals.") and not name.startswith("ci_evals.cli")}
-    assert ours == {
-        "ci_evals._version",
-        "ci_evals.domain",
-        "ci_evals.domain.errors",
-        "ci_evals.domain.options",
-        "ci_evals.domain.providers",
-        "ci_evals.adapters",  # to watch the runner's files from the start; it takes 0.2 ms
-        "ci_evals.adapters.github",
-        "ci_evals.adapters.github.command_files",
-        "ci_evals.extension_registry",
-        "ci_evals.extensions",
-        *(f"ci_evals.extensions.{name}" for name in installed().names()),
-        *(module.__name__ for module in installed().parts("commands")),
-        "ci_evals.support",
-        "ci_evals.support.documentation",
-        "ci_evals.support.entry_points",
-    }
+    expected = {
+        "_version", "domain", "domain.errors", "domain.options", "domain.providers",
+        "adapters", "adapters.github", "adapters.github.command_files",  # watches the runner's files; 0.2 ms
+        "extension_registry", "extensions", *(f"extensions.{name}" for name in installed().names()),
+        "support", "support.documentation", "support.entry_points",
+    }  # fmt: skip
+    commands = {module.__name__ for module in installed().parts("commands")}
+    assert ours == {f"ci_evals.{name}" for name in expected} | commands
 
 
-def test_validate_imports_no_client_agent_or_report():
-    modules = imported(TOLD_AT_THE_END, "validate", "quack:artlist/refunds")
-    kept_out = LATE.keys() | {
-        "httpx2",
-        "aiohttp",
-        "asyncio",
-        "ci_evals.runner",
-        "ci_evals.wiring",
-        "ci_evals.job",
-    }
-    assert modules & kept_out == set()
-
-
-@pytest.mark.parametrize(("provider", "needed"), [("offline", set()), ("openai", {"openai"})])
-def test_modules_needed_later_are_not_imported_before_first_request(tmp_path, provider, needed):
-    test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
-    suite = {
-        "name": "s",
-        "agentId": "a",
-        "apiKey": "agent-key-1",
-        "baseUrl": "http://127.0.0.1:9",
-        "tests": [test],
-    }
-    (tmp_path / "suite.json").write_text(json.dumps(suite))
-    command = (
-        "run",
-        str(tmp_path / "suite.json"),
-        f"--provider={provider}",
-        f"--output-dir={tmp_path / 'results'}",
-    )
-    models = {"LLM_API_KEY": "llm-key-1", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command, **models)
-    assert "ci_evals.runner" in modules
-    assert modules & LATE.keys() <= needed
+def test_validate_imports_no_client_or_report_and_collects_no_garbage_at_end():
+    code = TOLD_AT_THE_END.replace("sys.modules", "[*sys.modules, str(gc.get_freeze_count())]")
+    code = code.replace("import atexit", "import gc, atexit")
+    modules = imported(code, "validate", "quack:artlist/refunds")
+    (frozen,) = [int(word) for word in modules if word.isdigit()]
+    assert frozen > 10_000
+    of_a_run = {"httpx2", "aiohttp", "asyncio", "ci_evals.runner", "ci_evals.wiring", "ci_evals.job"}
+    assert modules & (LATE | of_a_run) == set()
 
 
 SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
 READERS_OF_LISTS = {"aui.trace", "chat_messages", "chat_thread"}
 
+ROOMS = (
+    "ci_evals.extensions.worlds.", "ci_evals.extensions.spans.", "ci_evals.extension_support.span_reading",
+)  # fmt: skip
 SHARED = {"agent_server", "options", "plugins", "server_agent", "settings"}
 
 
 def folder(name: str, *modules: str) -> set[str]:
-    """The modules of a kind of agent."""
     return {f"{name}.{module}" for module in ("options", *modules)}
 
 
@@ -183,22 +134,22 @@ def agent_modules(modules: set[str]) -> set[str]:
 
 
 ADAPTERS = {
-    "aui": folder("aui", "agent", "wire", "trace"),
-    "openai": folder("openai_api", "chat_agent", "chat_wire"),
+    "aui": folder("aui", "agent", "wire", "trace"), "openai": folder("openai_api", "chat_agent", "chat_wire"),
     "responses": folder("openai_api", "chat_agent", "chat_wire", "responses_agent", "responses_wire"),
     "http": folder("http", "agent", "wire", "values") | READERS_OF_LISTS,
     "langgraph": folder("langgraph", "agent", "wire"),
     "ag-ui": folder("ag_ui", "agent", "json_patch", "run", "wire") | {"chat_thread"},
-    "a2a": folder("a2a", "agent", "card", "wire"),
-    "adk": folder("adk", "agent", "wire"),
+    "a2a": folder("a2a", "agent", "card", "wire"), "adk": folder("adk", "agent", "wire"),
     "rasa": folder("rasa", "agent", "wire"),
-}
+}  # fmt: skip
 """The modules of each adapter. Two read lists of integrations and parameters by `aui_trace`."""
+MODEL = "openai model"
+"""The run with a model that is asked, by the adapter `aui`."""
 
 
 @pytest.fixture(scope="module")
 def modules_of_adapters(tmp_path_factory):
-    """The modules of a run of each adapter, and under "" those that no run has asked for."""
+    """The modules of a run of each adapter, of one with a model, and under "" those that any run has."""
     folder = tmp_path_factory.mktemp("adapters")
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
     common = {"agentId": "a", "apiKey": "agent-key-1", "baseUrl": "http://127.0.0.1:9", "tests": [test]}
@@ -211,23 +162,26 @@ def modules_of_adapters(tmp_path_factory):
         (folder / f"{name}.json").write_text(json.dumps(suite))
         results = f"--output-dir={folder / name}"
         commands.append(["run", str(folder / f"{name}.json"), "--provider=offline", results])
-    tell = TOLD_AT_THE_FIRST_REQUEST.partition("sys.addaudithook")[0]
-    lines = printed(tell + FORKED_FOR_EACH, json.dumps(commands))
+    results = f"--output-dir={folder / MODEL}"
+    commands.append(["run", str(folder / "aui.json"), "--provider=openai", results])
+    models = {"LLM_API_KEY": "llm-key-1", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    lines = printed(FORKED_FOR_EACH, json.dumps(commands), **models)
     modules = [set(line.split()) for line in lines if line.startswith("sys ")]
-    return dict(zip(["", *ADAPTERS], modules, strict=True))
+    return dict(zip(["", *ADAPTERS, MODEL], modules, strict=True))
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+@pytest.mark.parametrize(("name", "needed"), [("aui", set()), (MODEL, {"openai"})])
+def test_modules_needed_later_are_not_imported_before_first_request(modules_of_adapters, name, needed):
+    assert "ci_evals.runner" in modules_of_adapters[name]
+    assert modules_of_adapters[name] & LATE <= needed
+
+
+@each_row("name", ADAPTERS)
 def test_run_imports_adapter_of_its_suite_only(modules_of_adapters, name):
     assert not agent_modules(modules_of_adapters[""]) & ADAPTERS[name]
     modules = modules_of_adapters[name]
     assert agent_modules(modules) == SHARED | ADAPTERS[name]
-    rooms = (
-        "ci_evals.extensions.worlds.",
-        "ci_evals.extensions.spans.",
-        "ci_evals.extension_support.span_reading",
-    )
-    assert not [module for module in modules if module.startswith(rooms)]
+    assert not [module for module in modules if module.startswith(ROOMS)]
 
 
 def test_run_with_rejected_agent_key_imports_no_sdk(tmp_path):
@@ -247,16 +201,7 @@ def test_run_collects_garbage_but_not_imported_modules(tmp_path):
     (tmp_path / "agent.py").write_text(agent)
     check = {"criterion": "c", "strict": "contains", "text": "True True"}
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "maxTurns": 1, "evaluations": [check]}
-    (tmp_path / "suite.json").write_text(
-        json.dumps({"name": "s", "adapter": "python:agent:reply", "tests": [test]})
-    )
+    suite = {"name": "s", "adapter": "python:agent:reply", "tests": [test]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
     ran = ci_evals("run", "suite.json", "--provider=offline", "--agent-in-process", cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout
-
-
-def test_end_of_command_skips_garbage_collection():
-    code = TOLD_AT_THE_END.replace('" ".join(sys.modules)', "str(gc.get_freeze_count())").replace(
-        "import atexit", "import gc, atexit"
-    )
-    (frozen,) = imported(code, "validate", "quack:artlist/refunds")
-    assert int(frozen) > 10_000

@@ -4,12 +4,12 @@ Here spans are written by hand; `make frameworks` does the same with the SDK tha
 """
 
 import re
-import socket
 from pathlib import Path
 
 import pytest
 from commands import ci_evals, read_results
 from doc_pages import blocks, page, table
+from page_files import free_port
 
 from ci_evals.extension_support.span_reading import arguments
 from ci_evals.extensions.spans import traced_agent
@@ -73,9 +73,7 @@ def turn(headers):
 
 def write_pages_files(folder: Path, wrong: str = "good", tracing: str = "") -> str:
     """Write the files of the page, with a free port and a database; return the name of the suite."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     lines, agent = blocks("python", PAGE)
     (suite,) = blocks("yaml", PAGE)
     as_it_stands = WRONG["good"][0]
@@ -108,7 +106,7 @@ def test_traces_page_agent_passes_and_wrong_ones_fail_their_criteria(tmp_path):
     assert failed(tmp_path) == {wrong: criteria for wrong, (_, criteria) in WRONG.items()}
 
 
-def test_traces_page_names_default_port_delays_and_capture_settings_of_messages():
+def test_traces_page_names_port_delays_and_capture_settings_and_quotes_messages():
     (environment,) = re.findall(r"( +export (?s:.+?))```", PAGE)
     assert f"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{DEFAULT_PORT}\n" in environment
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in environment
@@ -118,9 +116,6 @@ def test_traces_page_names_default_port_delays_and_capture_settings_of_messages(
     for _, _, capture in table("framework", PAGE):
         switch = re.findall(r"`([^`]+)`", capture)
         assert not switch or switch[-1] in source, switch
-
-
-def test_traces_page_quotes_messages_word_for_word():
     folders = [Path(module.__file__).parent for module in (arguments, traced_agent)]
     files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
     sources = re.sub(r'"\s+f?"', "", "".join(file.read_text() for file in files))

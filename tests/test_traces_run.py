@@ -8,6 +8,7 @@ import commands
 import late_spans
 import pytest
 from canary import Canaries
+from page_files import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -70,8 +71,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def run_command(folder, *options, command="run", suite=("suite.json",), **environ):
-    return commands.ci_evals(command, *suite, "--provider=offline", *options, cwd=folder, env=environ)
+def run_command(folder, *options, **environ):
+    return commands.ci_evals("run", "suite.json", "--provider=offline", *options, cwd=folder, env=environ)
 
 
 def trials(folder, name="results"):
@@ -82,7 +83,7 @@ def calls_of(trial):
     return [[(call["name"], call["arguments"]) for call in turn["toolCalls"]] for turn in trial["turns"]]
 
 
-def test_tool_calls_from_spans_are_decided_recorded_and_rejudged(folder):
+def test_tool_calls_from_spans_are_decided_recorded_and_replayed(folder):
     done = run_command(folder, "--otlp-port=0", "--record=rec")
     (trial,) = trials(folder)
     expected = [[("refund", {"amount": 42, "note": "nothing secret"})]] * 2
@@ -94,9 +95,6 @@ def test_tool_calls_from_spans_are_decided_recorded_and_rejudged(folder):
         port = taken.getsockname()[1]
         done = run_command(folder, "--replay=rec", "--output-dir=replayed", f"--otlp-port={port}")
         assert calls_of(trials(folder, "replayed")[0]) == expected, done.stderr
-        done = run_command(
-            folder, "--output-dir=again", command="rejudge", suite=("results/_results.json", "suite.json")
-        )
     assert trials(folder, "replayed")[0]["findings"] == trial["findings"]
 
 
@@ -127,11 +125,8 @@ def test_resumed_run_keeps_journaled_tool_calls(folder, settled, expected):
 
 def run_late_spans(folder, *modes, options=(), **reply):
     """Play a test for each mode of the agent whose spans come late; return the command and the outcomes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     (folder / "agent.py").write_text(late_spans.AGENT)
-    (folder / "suite.json").write_text(json.dumps(late_spans.suite(port, *modes, **reply)))
+    (folder / "suite.json").write_text(json.dumps(late_spans.suite(free_port(), *modes, **reply)))
     done = run_command(folder, "--otlp-port=0", "--parallel=1", *options)
     return done, outcomes(folder)
 
@@ -153,20 +148,17 @@ LATE = {
 
 def test_late_span_marks_turn_incomplete_in_all_outputs(folder):
     done, result = run_late_spans(folder, *LATE, options=("--record=rec",))
-    assert {name: finding["outcome"] for name, finding in result.items()} == LATE | {"quiet": "passed"}, (
-        done.stderr
-    )
+    decided = {name: finding["outcome"] for name, finding in result.items()}
+    assert decided == LATE | {"quiet": "passed"}, done.stderr
     assert result["late"]["cause"] == "no_trace"
     assert "came after the turn was read" in result["late"]["reason"]
     junit = (folder / "results" / "junit.xml").read_text()
     assert junit.count("came after the turn was read") >= 6
     replayed = run_command(folder, "--replay=rec", "--output-dir=replayed", "--otlp-port=0")
     assert outcomes(folder, "replayed") == result, replayed.stderr
-    journal = (folder / "results" / "journal.jsonl").read_text().splitlines(keepends=True)
-    kept = {}
-    for line in map(json.loads, journal):
-        if "result" in line:
-            kept[line["test"]] = line["result"]["findings"][0]["outcome"]
+    journal = (folder / "results" / "journal.jsonl").read_text().splitlines()
+    records = [record for record in map(json.loads, journal) if "result" in record]
+    kept = {record["test"]: record["result"]["findings"][0]["outcome"] for record in records}
     assert [*kept.values()] == [*LATE.values(), "passed"]
     assert any('"late_evidence"' in line for line in journal)
 
@@ -194,9 +186,8 @@ REPORTS = {
 
 def test_agent_report_that_contradicts_spans_is_undecided(folder):
     done, result = run_late_spans(folder, *REPORTS, toolCalls="$.calls")
-    assert {name: finding["outcome"] for name, finding in result.items()} == REPORTS | {"quiet": "passed"}, (
-        done.stderr
-    )
+    decided = {name: finding["outcome"] for name, finding in result.items()}
+    assert decided == REPORTS | {"quiet": "passed"}, done.stderr
     assert "show a call of 'lookup' that its own report does not have" in result["reports nothing"]["reason"]
 
 
@@ -205,11 +196,8 @@ def test_agent_report_that_contradicts_spans_is_undecided(folder):
 )
 def test_unassigned_span_leaves_all_earlier_turns_undecided(folder, mode):
     done, result = run_late_spans(folder, "early", mode)
-    assert {name: finding["outcome"] for name, finding in result.items()} == {
-        "early": "undecided",
-        mode: "undecided",
-        "quiet": "passed",
-    }, done.stderr
+    decided = {name: finding["outcome"] for name, finding in result.items()}
+    assert decided == {"early": "undecided", mode: "undecided", "quiet": "passed"}, done.stderr
     assert done.returncode == 3
 
 

@@ -6,6 +6,7 @@ from random import Random
 
 import fakes
 import pytest
+from each_row import each_row
 from plans import make_plan
 
 from ci_evals.conversation.simulated_user import STOP_MARKER
@@ -19,15 +20,12 @@ PASS = fakes.judge_answer("pass", "Yes.")
 KEPT = json.dumps({"reasoning": "Fine.", "violations": [], "verdict": "kept"})
 BROKEN = "As a simulated user, I want to cancel."
 TEST = {
-    "name": "t",
-    "guidelines": "You are Ida and want to cancel your plan.",
-    "userInfo": {"name": "Ida Berg"},
-    "turns": [{"user": "auto"}, {"user": "auto"}],
-    "maxTurns": 2,
+    "name": "t", "guidelines": "You are Ida and want to cancel your plan.", "userInfo": {"name": "Ida Berg"},
+    "turns": [{"user": "auto"}, {"user": "auto"}], "maxTurns": 2,
     "evaluations": [
-        {"criterion": "It is cancelled", "strict": "contains", "turn": "any", "text": "cancelled"}
+        {"criterion": "It is cancelled", "strict": "contains", "turn": "any", "text": "cancelled"},
     ],
-}
+}  # fmt: skip
 
 
 def audit_finding(quote="I want", turn=1, what="it wants another thing"):
@@ -60,13 +58,10 @@ async def test_user_that_broke_character_is_retried_once_in_new_session():
     assert (result.status, result.score) == ("completed", 100)
     first, second = result.attempts
     assert (first.status, second.status) == ("invalid_user", "completed")
-    assert first.error == (
-        "the simulated user broke character in turn 1 (meta): the user mentions its role, or the "
-        "message contains more than one"
-    )
+    why = "the user mentions its role, or the message contains more than one"
+    assert first.error == f"the simulated user broke character in turn 1 (meta): {why}"
     assert [violation.text for violation in first.user_audit.violations] == ["simulated user"]
-    assert (second.user_audit, result.user_audit.valid) == (None, True)
-    assert len(talks.sessions) == 2
+    assert (second.user_audit, result.user_audit.valid, len(talks.sessions)) == (None, True, 2)
     assert [(one.role, one.calls) for one in result.usage] == [("user", 4)]
 
 
@@ -75,10 +70,8 @@ async def test_second_violation_excludes_trial_without_judging():
     plan = make_plan(TEST | {"evaluations": [{"criterion": "c"}]})
     (result,) = await play(plan, agent(), user_repeating(BROKEN, "Go on."), judge=judge, retries=5)
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
-    assert result.error == result.attempts[1].error
-    assert len(result.turns) == 2
-    assert {violation.rule for violation in result.user_audit.violations} == {"meta"}
-    assert judge.prompts == []
+    assert (result.error, len(result.turns)) == (result.attempts[1].error, 2)
+    assert ({violation.rule for violation in result.user_audit.violations}, judge.prompts) == ({"meta"}, [])
     assert not result.scored
 
 
@@ -138,7 +131,7 @@ async def test_fixed_scripted_and_failed_conversations_are_not_audited():
     assert (result.status, result.user_audit) == ("failed", None)
 
 
-async def test_auditor_is_asked_once_and_only_if_no_violation_was_found():
+async def test_auditor_is_asked_once_without_violation_and_its_finding_excludes_trial():
     """It sees what the user saw and said, and no criterion; its calls are its own role's."""
     auditor = fakes.ScriptedLLM([KEPT])
     (result,) = await play(make_plan(TEST), agent(), user("Hi.", "Cancel it."), audit=auditor)
@@ -151,22 +144,15 @@ async def test_auditor_is_asked_once_and_only_if_no_violation_was_found():
     assert prompt.schema_name == "audit"
     (result,) = await play(make_plan(TEST), agent(), user(BROKEN), audit=auditor)
     assert (len(auditor.prompts), result.user_audit.by_model) == (1, None)
-
-
-async def test_violation_found_by_auditor_excludes_trial():
-    (result,) = await play(
-        make_plan(TEST),
-        agent(),
-        user_repeating("I want a dog.", "Go on."),
-        audit=user(audit_finding("a dog")),
-    )
+    dog_lover, auditor = user_repeating("I want a dog.", "Go on."), user(audit_finding("a dog"))
+    (result,) = await play(make_plan(TEST), agent(), dog_lover, audit=auditor)
     assert (result.status, len(result.attempts)) == ("invalid_user", 2)
     (violation,) = result.user_audit.violations
     assert (violation.rule, violation.turn, violation.text) == ("audit", 1, "a dog")
     assert result.error == "the simulated user broke character in turn 1 (audit): it wants another thing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "by_model"),
     [
         (audit_finding("words that nobody wrote"), True),
@@ -321,10 +307,8 @@ async def test_stop_before_fixed_line_is_retried_once_then_excludes_trial():
     (result,) = await play(plan, agent(), user_repeating("Hi.", STOP_MARKER))
     assert (result.status, len(result.attempts), result.findings) == ("invalid_user", 2, ())
     assert {violation.rule for violation in result.user_audit.violations} == {"skipped_line"}
-    assert result.error == (
-        "the simulated user broke character in turn 2 (skipped_line): "
-        "the user stopped before line 3 of the test was sent"
-    )
+    why = "the user stopped before line 3 of the test was sent"
+    assert result.error == f"the simulated user broke character in turn 2 (skipped_line): {why}"
 
 
 @pytest.mark.parametrize(
@@ -358,11 +342,7 @@ async def test_auditor_sees_lines_that_were_never_sent():
 async def test_audit_user_and_audit_all_select_audited_tests():
     plan = make_plan(TEST, TEST | {"name": "audited", "auditUser": True})
     for audit_all, calls in ((False, [False, True]), (True, [True, True])):
-        participants = Participants(
-            agent(),
-            user_llm=user_repeating("Cancel it.", STOP_MARKER),
-            audit_llm=user(KEPT),
-            audit_all=audit_all,
-        )
+        models = {"user_llm": user_repeating("Cancel it.", STOP_MARKER), "audit_llm": user(KEPT)}
+        participants = Participants(agent(), **models, audit_all=audit_all)
         played = await run(plan, lambda _, who=participants: who, Options(), Redactor())
         assert [any(one.role == "auditor" for one in result.usage) for result in played] == calls

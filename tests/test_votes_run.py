@@ -22,7 +22,6 @@ ERROR = 0.1
 
 
 def named_first(prompt: Prompt) -> str:
-    """The verdict that a prompt names first."""
     (result,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.system)
     return result
 
@@ -33,7 +32,6 @@ def truth(prompt: Prompt) -> str:
 
 
 def quoting(words: str) -> str:
-    """A pass that rests on these words."""
     return fakes.judge_answer("pass", "So.", (1, words))
 
 
@@ -58,24 +56,17 @@ async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: in
 
 
 def findings(results: Results) -> list[Finding]:
-    return [
-        finding
-        for suite in results.suites
-        for test in suite.tests
-        for trial in test.trials
-        for finding in trial.findings
-    ]
+    trials = [trial for test in results.tests for trial in test.trials]
+    return [finding for trial in trials for finding in trial.findings]
 
 
 def wrong_share(results: Results) -> float:
-    """The share of verdicts that are not the truth."""
-    result = findings(results)
-    return sum(
-        f.criterion.split()[0] != {"passed": "pass", "failed": "fail"}[f.outcome] for f in result
-    ) / len(result)
+    words = {"passed": "pass", "failed": "fail"}
+    wrong = [f.criterion.split()[0] != words[f.outcome] for f in findings(results)]
+    return sum(wrong) / len(wrong)
 
 
-async def test_three_votes_remove_most_random_judge_errors(tmp_path):
+async def test_three_votes_remove_most_random_judge_errors_and_even_votes_are_rejected(tmp_path):
     """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
     one, _ = await run(tmp_path, erring, 1)
     three, llm = await run(tmp_path, erring, 3)
@@ -96,9 +87,6 @@ async def test_three_votes_remove_most_random_judge_errors(tmp_path):
     compared = RunComparer(three, one).comparison()
     assert not compared.comparable
     assert compared.reasons == ("the judge changed from m to m with 3 votes",)
-
-
-def test_even_number_of_votes_is_rejected():
     with pytest.raises(UsageError, match="judge_votes=2: it takes an odd number"):
         Participants(fakes.ScriptedAgent(), judge_votes=2)
 
@@ -169,9 +157,8 @@ TESTS = [
 
 def by_panel(asked: world.ModelRequest) -> str:
     """Small and large disagree about what is brief."""
-    return fakes.judge_answer(
-        "fail" if asked.model == "small" and "brief" in asked.text else "pass", f"By {asked.model}."
-    )
+    fails = asked.model == "small" and "brief" in asked.text
+    return fakes.judge_answer("fail" if fails else "pass", f"By {asked.model}.")
 
 
 def without_times(results: dict) -> list:
@@ -190,9 +177,8 @@ def test_panel_votes_are_same_in_run_replay_and_rejudge(tmp_path):
         ran = ci_evals("run", suite, *PANEL, "--record=tape", cwd=tmp_path, env=env)
         assert ran.returncode == 0, ran.stderr
         asked = [one.model for one in models.asked]
-        again = ci_evals(
-            "rejudge", "results", "--output-dir=again/results", *PANEL[1:], cwd=tmp_path, env=env
-        )
+        again = ["--output-dir=again/results", *PANEL[1:]]
+        again = ci_evals("rejudge", "results", *again, cwd=tmp_path, env=env)
         assert again.returncode == 0, again.stderr
         single = ["--judge-model=large", "--judge-votes=1", "--output-dir=single/results", *PANEL[1:]]
         once = ci_evals("rejudge", "results", *single, cwd=tmp_path, env=env)
@@ -213,9 +199,8 @@ def test_panel_votes_are_same_in_run_replay_and_rejudge(tmp_path):
     actual = (fields["votes"], fields["models"], fields["whole"]["share"]["value"])
     assert actual == (3, ["large", "small"], 0.5)
     assert not fields["whole"]["low"]  # 2 of 4 verdicts say too little
-    replayed = ci_evals(
-        "run", suite, "--replay=tape", "--output-dir=replayed/results", *PANEL[1:], cwd=tmp_path
-    )
+    options = ("--replay=tape", "--output-dir=replayed/results", *PANEL[1:])
+    replayed = ci_evals("run", suite, *options, cwd=tmp_path)
     assert replayed.returncode == 0, replayed.stderr
     for folder in ("replayed", "again"):
         other = read_results(tmp_path / folder)

@@ -27,15 +27,9 @@ tests:
 
 
 def start_run(folder, *args):
-    return subprocess.Popen(
-        [sys.executable, ACTION_SCRIPT, "run", *args, "--provider=offline"],
-        cwd=folder,
-        env=CLEAN_ENV | CODE_PAGE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="cp1252",
-    )
+    command = [sys.executable, ACTION_SCRIPT, "run", *args, "--provider=offline"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "cp1252"}
+    return subprocess.Popen(command, cwd=folder, env=CLEAN_ENV | CODE_PAGE, text=True, **streams)
 
 
 def test_run_without_posix_ends_with_verdict(tmp_path):
