@@ -16,7 +16,6 @@ from doc_pages import ROOT, blocks, code, page, table
 from plans import make_plan
 from pydantic.alias_generators import to_camel
 
-import ci_evals.agents
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.agent_registry import AGENT_KINDS
