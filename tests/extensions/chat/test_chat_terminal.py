@@ -28,7 +28,6 @@ agent = Slow()
 """
 IN_TERMINAL = """
 import os, runpy, sys
-
 os.setsid()
 # The first terminal that a new session opens is its own, whose keys send signals.
 terminal = os.open(sys.argv.pop(1), os.O_RDWR)
