@@ -62,10 +62,11 @@ def test_gate_arm_is_compared_with_first_arm(tmp_path):
         assert results["run"]["rounds"]["looks"] == [3, 5, 7]
         assert results["comparison"]["looks"][-1]["decision"] == "fail"
         assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
-        third = run_arms(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=again")
+        one = ("--regression=significant", "--loops=1", "--test=Never makes up")
+        third = run_arms(tmp_path, arms, *one, "--gate-arm=again")
         assert third.returncode == 0, third.stdout + third.stderr
         assert [arm["name"] for arm in read_results(tmp_path)["arms"]] == ["today", "again", "broken"]
-        first = run_arms(tmp_path, arms, "--regression=significant", "--loops=1", "--gate-arm=today")
+        first = run_arms(tmp_path, arms, *one, "--gate-arm=today")
     assert first.returncode == 0, first.stdout + first.stderr
     assert read_results(tmp_path)["comparison"] is None
     wrong = run_arms(tmp_path, arms, "--gate-arm=nobody")
@@ -77,7 +78,7 @@ def test_gate_arm_is_compared_with_first_arm(tmp_path):
 def test_unreachable_arm_affects_gate_only_if_it_is_compared(tmp_path):
     with DemoServer() as now:
         here, gone = {"base-url": now.base_url}, {"base-url": "http://127.0.0.1:9"}
-        options = ("--test=Never makes up", "--loops=1")
+        options = ("--test=Never makes up", "--loops=1", "--retries=0")
         ran = run_arms(tmp_path, {"today": here, "next": here, "gone": gone}, *options)
         assert ran.returncode == 0, ran.stdout + ran.stderr
         last = read_results(tmp_path)["arms"][2]

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from pathlib import Path
 
 import pytest
 from commands import ci_evals, read_results, write_suite
@@ -38,8 +37,11 @@ PYTHON = sys.executable
 OWN_KEYS = dict.fromkeys(
     ("LLM_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN"), KEY
 )
-OWN_KEYS |= dict.fromkeys(("CI_JOB_TOKEN", "CI_EVALS_GITLAB_TOKEN", "INPUT_AGENT-KEY"), KEY)
-OWN_KEYS |= dict.fromkeys(("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"), KEY)
+OWN_KEYS |= dict.fromkeys(("CI_JOB_TOKEN", "CI_EVALS_GITLAB_TOKEN", "INPUT_AGENT-KEY", "INPUT_LLM-KEY"), KEY)
+OWN_KEYS |= dict.fromkeys(
+    ("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "CI_EVALS_LLM_KEY"), KEY
+)
+OWN_KEYS["GITHUB_ENV"] = "a-file-of-the-runner"
 OWN_KEYS["CI_REPOSITORY_URL"] = f"https://gitlab-ci-token:{KEY}@gitlab.example.com/shop.git"
 OWN_KEYS["ACTIONS_RESULTS_URL"] = f"https://results.example.com/?token={KEY}"
 """What no code gets."""
@@ -54,9 +56,7 @@ JOB_VARIABLES = {
 }
 
 
-@pytest.fixture
-def run_folder(tmp_path):
-    """The folder of a run that started code of each kind."""
+def test_code_of_suite_gets_no_keys_except_those_it_names(tmp_path):
     (tmp_path / "shop.py").write_text(CODE)
     program = [PYTHON, "shop.py"]
     check = {"criterion": "Checked", "strict": "python", "function": "shop:check"}
@@ -69,11 +69,7 @@ def run_folder(tmp_path):
         env = OWN_KEYS | PROVIDER_KEYS | JOB_VARIABLES
         ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-    return tmp_path
-
-
-def test_code_of_suite_gets_no_keys_except_those_it_names(run_folder):
-    result = {path.stem: json.loads(path.read_text()) for path in run_folder.glob("*.env")}
+    result = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.env")}
     steps = {"python step", "python check", "command setup", "command probe", "command teardown"}
     assert result.keys() == {"agent", "command agent", *steps}
     for name, environ in result.items():
@@ -83,6 +79,6 @@ def test_code_of_suite_gets_no_keys_except_those_it_names(run_folder):
         assert environ["PATH"] == os.environ["PATH"], name
         if name not in steps:
             assert PROVIDER_KEYS.items() <= environ.items(), name
-    assert (run_folder / "told").read_text() == KEY
-    assert KEY not in Path(run_folder / "results/_results.json").read_text()
-    assert read_results(run_folder)["run"]["status"] == "completed"
+    assert (tmp_path / "told").read_text() == KEY
+    assert KEY not in (tmp_path / "results/_results.json").read_text()
+    assert read_results(tmp_path)["run"]["status"] == "completed"

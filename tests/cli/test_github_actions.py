@@ -69,15 +69,20 @@ def hanging(api, request: str):
 
 
 def run(folder: Path, *options: str, env):
+    """Run the suite of the folder, by default one that passes."""
+    if not (folder / "suite.json").exists():
+        write_suite(folder, HELLO, **DEMO)
     return ci_evals("run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
 
 
-def run_of_commit(folder: Path, api, **git) -> None:
-    """Run, and leave the results as those of the base commit of pull request 7."""
-    run(folder, env={})
-    api.add_commits("b" * 40, HEAD)
-    api.add_run("b" * 40, with_git(folder, git))
-    api.add_pull(7, HEAD)
+@contextmanager
+def running(folder: Path, *options: str, env):
+    """A run under way; it is killed if the test fails."""
+    process = start("run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
+    try:
+        yield process
+    finally:
+        process.kill()
 
 
 def of_run(folder: Path, name: str):
@@ -88,34 +93,30 @@ def lines_of(name: str, text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith(f"::{name}")]
 
 
-def test_suite_errors_are_annotated_at_their_lines_up_to_limit_and_all_logged(tmp_path):
-    tests = [HELLO | {"name": f"Test {n}", "turnz": 1} for n in range(12)]
-    write_suite(tmp_path, *tests, **DEMO)
-    done = run(tmp_path, env=job(tmp_path))
-    assert done.returncode == 2
-    errors = lines_of("error", done.stderr)
-    assert len(errors) == 10
-    assert errors[0].startswith("::error file=suite.json,line=1,col=")
-    assert "tests[0].turnz" in errors[0]
-    assert "suite.json:1:" in done.stderr
-    assert (
-        done.stderr.count("did you mean 'turns'?") == 12
-    )  # each once: GitHub shows the command as a line too
-
-
-def test_invalid_option_is_annotated_once_and_logged_in_full(tmp_path):
-    """The runner cuts long messages."""
-    write_suite(tmp_path, HELLO, **DEMO)
+def test_suite_and_option_errors_are_annotated_up_to_limit_and_logged_in_full(tmp_path):
+    """The runner cuts long messages. The comment key is part of an artifact's name and a hidden marker."""
     for tag in ("none", f"{'x' * 5000}-end"):
         done = run(tmp_path, f"--thresholds=tag:{tag}=1", env=job(tmp_path))
         (error,) = lines_of("error", done.stderr)
         assert f"there is no tag '{tag[:4]}" in error
         assert done.stderr.count("there is no tag '") == (1 if tag == "none" else 2)
         assert f"{tag[-4:]}'" in done.stderr
+    done = run(tmp_path, "--comment-key=a b/../-->", env={})
+    assert (done.returncode, "--comment-key" in done.stderr) == (2, True)
+    done = run(tmp_path, env=job(tmp_path, CI_EVALS_MAX_COST="$5"))
+    (error,) = lines_of("error", done.stderr)
+    assert (done.returncode, "CI_EVALS_MAX_COST" in error, "'$5'" in error) == (2, True, True)
+    write_suite(tmp_path, *(HELLO | {"name": f"Test {n}", "turnz": 1} for n in range(12)), **DEMO)
+    done = run(tmp_path, env=job(tmp_path))
+    errors = lines_of("error", done.stderr)
+    assert (done.returncode, len(errors)) == (2, 10)
+    assert errors[0].startswith("::error file=suite.json,line=1,col=")
+    assert "tests[0].turnz" in errors[0]
+    assert "suite.json:1:" in done.stderr
+    assert done.stderr.count("did you mean 'turns'?") == 12  # once each: GitHub shows the command as a line
 
 
 def test_log_groups_trial_lines_and_masks_keys(tmp_path):
-    write_suite(tmp_path, HELLO, **DEMO)
     with DemoServer() as server:
         options = (f"--base-url={server.base_url}", "--agent-key=a-key-of-agents")
         done = run(tmp_path, *options, env=job(tmp_path))
@@ -138,18 +139,14 @@ def test_run_outside_actions_prints_no_commands_and_sends_no_requests(tmp_path, 
     assert (api.requests, of_run(tmp_path, "baselineNote")) == ([], None)
 
 
-def test_failed_tests_are_annotated_up_to_limit_and_rest_counted(tmp_path):
+def test_failed_tests_are_annotated_up_to_limit_and_cannot_inject_commands(tmp_path):
     """GitHub keeps ten of a level."""
-    tests = [IMPOSSIBLE | {"name": f"Test {n}"} for n in range(15)]
-    write_suite(tmp_path, *tests, **DEMO)
+    write_suite(tmp_path, *(IMPOSSIBLE | {"name": f"Test {n}"} for n in range(15)), **DEMO)
     done = run(tmp_path, env=job(tmp_path))
     assert len(lines_of("error", done.stdout)) == 10
     assert "and 6 more errors" in done.stdout
-
-
-def test_names_and_texts_cannot_inject_workflow_commands(tmp_path):
     hostile = "::error::owned\n::set-output name=score::1 ##[add-mask]a"
-    test = IMPOSSIBLE | {"name": hostile, "turns": [{"user": hostile}]}
+    test = {"name": hostile, "turns": [{"user": hostile}]}
     test["evaluations"] = [{"criterion": hostile, "strict": "contains", "text": hostile}]
     write_suite(tmp_path, test, **DEMO)
     suite = json.loads((tmp_path / "suite.json").read_text())
@@ -162,20 +159,7 @@ def test_names_and_texts_cannot_inject_workflow_commands(tmp_path):
         assert not line.strip().startswith("::") or line.startswith(own)
 
 
-def test_invalid_comment_key_or_variable_is_rejected_by_name(tmp_path):
-    """The key becomes part of an artifact's name and of a hidden marker."""
-    write_suite(tmp_path, HELLO, **DEMO)
-    done = run(tmp_path, "--comment-key=a b/../-->", env={})
-    assert (done.returncode, "--comment-key" in done.stderr) == (2, True)
-    done = run(tmp_path, env=job(tmp_path, CI_EVALS_MAX_COST="$5"))
-    assert done.returncode == 2
-    (error,) = lines_of("error", done.stderr)
-    assert "CI_EVALS_MAX_COST" in error
-    assert "'$5'" in error
-
-
 def test_push_is_only_commented_on_with_comment_always(tmp_path, api):
-    write_suite(tmp_path, HELLO, **DEMO)
     api.add_pull(7, HEAD)
     run(tmp_path, env=job(tmp_path, api=api))
     assert api.requests == []
@@ -184,13 +168,10 @@ def test_push_is_only_commented_on_with_comment_always(tmp_path, api):
     assert len(api.comments[7]) == 1
 
 
-def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(tmp_path, api):
-    write_suite(tmp_path, HELLO, **DEMO)
-    run(tmp_path, env={})
-    data = (tmp_path / "results/_results.json").read_text()
+def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(results_of, tmp_path, api):
     before = "e" * 40
     api.add_commits(before, HEAD)
-    api.add_run(before, github_api.zip_of({"_results.json": data}))
+    api.add_run(before, results_of())
     env = job(tmp_path, payload=PUSH | {"before": before}, api=api, GITHUB_REF="refs/heads/main")
     done = run(tmp_path, "--baseline=auto", env=env)
     assert done.returncode == 0, done.stderr
@@ -200,23 +181,45 @@ def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(tmp_pa
     assert "no baseline: GITHUB_REPOSITORY" in done.stderr
 
 
+@pytest.fixture(scope="module")
+def whole_results(tmp_path_factory):
+    """The results of a run of the suite that passes."""
+    folder = tmp_path_factory.mktemp("recorded")
+    run(folder, env={})
+    return read_results(folder)
+
+
+@pytest.fixture
+def results_of(whole_results):
+    """The artifact of a run that says of itself which commit it is of."""
+
+    def artifact(**git) -> bytes:
+        info = whole_results["run"]
+        results = whole_results | {"run": info | {"git": info["git"] | git}}
+        return github_api.zip_of({"_results.json": json.dumps(results)})
+
+    return artifact
+
+
+def run_for_pull_7(folder: Path, api, artifact: bytes, *options: str):
+    """Run by hand for pull request 7, whose base commit has this artifact."""
+    api.add_commits("a" * 40, "b" * 40, HEAD)
+    api.add_run("b" * 40, artifact)
+    api.add_pull(7, HEAD)
+    return run(folder, "--pr-number=7", *options, env=job(folder, "workflow_dispatch", {}, api))
+
+
 @pytest.mark.parametrize("git", OF_THE_COMMIT.values(), ids=OF_THE_COMMIT.keys())
-def test_pr_number_compares_with_base_commit_and_comments(tmp_path, api, git):
+def test_pr_number_compares_with_base_commit_and_comments(results_of, tmp_path, api, git):
     """Results that do not name their commit are those of the artifact's commit."""
-    write_suite(tmp_path, HELLO, **DEMO)
-    run_of_commit(tmp_path, api, **git)
-    done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
+    done = run_for_pull_7(tmp_path, api, results_of(**git))
     assert done.returncode == 0, done.stderr
     assert "the base commit" in of_run(tmp_path, "baselineNote")
     assert len(api.comments[7]) == 1
 
 
 def test_results_of_earlier_schema_version_are_not_used_as_baseline(tmp_path, api):
-    write_suite(tmp_path, HELLO, **DEMO)
-    api.add_commits("b" * 40, HEAD)
-    api.add_run("b" * 40, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}))
-    api.add_pull(7, HEAD)
-    done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
+    done = run_for_pull_7(tmp_path, api, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}))
     assert done.returncode == 0, done.stderr
     note = of_run(tmp_path, "baselineNote")
     assert note.startswith("no baseline: the results of commit bbbbbbb: schemaVersion 1 cannot be read")
@@ -231,40 +234,23 @@ OF_ANOTHER = {
 }
 
 
-def with_git(folder: Path, git: dict) -> bytes:
-    """The artifact of a run that says of itself which commit it is of."""
-    results = read_results(folder)
-    results["run"]["git"] |= git
-    return github_api.zip_of({"_results.json": json.dumps(results)})
-
-
 @pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
-def test_artifact_with_results_of_other_commit_is_not_used_as_baseline(tmp_path, api, git, of):
-    """A run by hand for a pull request leaves them under main's commit: they would hide its regression."""
-    write_suite(tmp_path, HELLO, **DEMO)
-    run_of_commit(tmp_path, api, **git)
-    env = job(tmp_path, "workflow_dispatch", {}, api)
-    done = run(tmp_path, "--pr-number=7", env=env)
+def test_results_of_other_commit_are_skipped_for_next_valid_baseline(results_of, tmp_path, api, git, of):
+    """A run by hand for a pull request leaves them under main's commit: they would hide its regression.
+
+    They also count in no history, and take nobody's baseline away.
+    """
+    done = run_for_pull_7(tmp_path, api, results_of(**git))
     assert done.returncode == 0, done.stderr
     why = f"the artifact 'ci-evals-results-default' of commit bbbbbbb holds results of {of}"
     assert of_run(tmp_path, "baselineNote") == f"no baseline: {why}"
     assert read_results(tmp_path)["comparison"] is None
+    env = job(tmp_path, "workflow_dispatch", {}, api)
     assert run(tmp_path, "--pr-number=7", "--baseline=required", env=env).returncode == 3
-
-
-@pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
-def test_next_valid_artifact_is_used_as_baseline(tmp_path, api, git, of):
-    """As a baseline and in the history: one run by hand takes nobody's baseline away."""
-    write_suite(tmp_path, HELLO, **DEMO)
-    run(tmp_path, env={})
     before = "a" * 40
-    api.add_commits(before, "b" * 40, HEAD)
-    api.add_run(before, with_git(tmp_path, {"commit": before}))
-    api.add_run(before, with_git(tmp_path, git | {"commit": git.get("commit", before)}))
-    api.add_run("b" * 40, with_git(tmp_path, git))
-    api.add_pull(7, HEAD)
-    options = ("--pr-number=7", "--max-drop=5", "--history=5")
-    done = run(tmp_path, *options, env=job(tmp_path, "workflow_dispatch", {}, api))
+    api.add_run(before, results_of(commit=before))
+    api.add_run(before, results_of(**git | {"commit": git.get("commit", before)}))
+    done = run(tmp_path, "--pr-number=7", "--max-drop=5", "--history=5", env=env)
     assert done.returncode == 0, done.stderr
     note = of_run(tmp_path, "baselineNote")
     assert ("commit aaaaaaa" in note, of in note) == (True, False)
@@ -272,7 +258,6 @@ def test_next_valid_artifact_is_used_as_baseline(tmp_path, api, git, of):
 
 
 def test_unreachable_github_causes_warning_and_run_passes(tmp_path):
-    write_suite(tmp_path, HELLO, **DEMO)
     for url in ("http://127.0.0.1:1", "http://127.0.0.1:1/\t\n/x", "nonsense", "http://[::1"):
         done = run(tmp_path, env=pull_request_job(tmp_path, GITHUB_API_URL=url))
         assert done.returncode == 0, done.stderr
@@ -283,7 +268,6 @@ def test_unreachable_github_causes_warning_and_run_passes(tmp_path):
 
 
 def test_unreadable_event_payload_does_not_fail_run(tmp_path):
-    write_suite(tmp_path, HELLO, **DEMO)
     env = job(tmp_path)
     for payload in ("", "not JSON", "[]", '{"pull_request": 1}', "[" * 100_000):
         Path(env["GITHUB_EVENT_PATH"]).write_text(payload)
@@ -294,16 +278,11 @@ def test_cancelled_job_does_not_wait_for_comment(tmp_path, api):
     """GitHub kills it soon; the result of the run stands."""
     write_suite(tmp_path, HELLO, **DEMO)
     env = pull_request_job(tmp_path, api)
-    with hanging(api, "POST") as arrived:
-        process = start("run", "suite.json", "--provider=offline", "--baseline=none", cwd=tmp_path, env=env)
-        try:
-            assert arrived.wait(300)
-            process.send_signal(signal.SIGTERM)
-            _, err = process.communicate(timeout=300)
-            assert process.returncode == 0
-            assert "no comment" in err
-        finally:
-            process.kill()
+    with hanging(api, "POST") as arrived, running(tmp_path, "--baseline=none", env=env) as process:
+        assert arrived.wait(300)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=300)
+    assert (process.returncode, "no comment" in err) == (0, True)
     assert (tmp_path / "results/_results.json").is_file()
 
 
@@ -311,16 +290,11 @@ def test_cancelled_job_does_not_wait_for_comment(tmp_path, api):
 def test_job_cancelled_during_baseline_search_writes_reports(tmp_path, api, number):
     write_suite(tmp_path, HELLO, **DEMO)
     env = pull_request_job(tmp_path, api)
-    with hanging(api, "/actions/artifacts") as arrived:
-        process = start("run", "suite.json", "--provider=offline", cwd=tmp_path, env=env)
-        try:
-            assert arrived.wait(300)
-            process.send_signal(number)
-            process.communicate(timeout=300)
-            assert process.returncode == 130
-        finally:
-            process.kill()
-    assert of_run(tmp_path, "status") == "interrupted"
+    with hanging(api, "/actions/artifacts") as arrived, running(tmp_path, env=env) as process:
+        assert arrived.wait(300)
+        process.send_signal(number)
+        process.communicate(timeout=300)
+    assert (process.returncode, of_run(tmp_path, "status")) == (130, "interrupted")
     assert "result<<" in (tmp_path / "outputs").read_text()
     assert (tmp_path / "step-summary").read_text()
 
@@ -328,30 +302,23 @@ def test_job_cancelled_during_baseline_search_writes_reports(tmp_path, api, numb
 def test_second_signal_does_not_prevent_reports(tmp_path):
     write_suite(tmp_path, HELLO, HELLO | {"name": "Again"}, **DEMO | {"adapter": "aui"})
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        env = job(tmp_path)
-        options = ["--provider=offline", f"--base-url={address}", "--agent-key=a-key-of-agents"]
-        process = start("run", "suite.json", *options, cwd=tmp_path, env=env)
-        try:
-            silent.settimeout(300)
-            connection, _ = silent.accept()
-            with connection:
-                process.send_signal(signal.SIGINT)
-                time.sleep(0.02)
-                process.send_signal(signal.SIGTERM)
-                process.communicate(timeout=300)
-            assert process.returncode == 130
-        finally:
-            process.kill()
-    assert read_results(tmp_path)["run"]["status"] == "interrupted"
+        options = (f"--base-url=http://127.0.0.1:{silent.getsockname()[1]}", "--agent-key=a-key-of-agents")
+        silent.settimeout(300)
+        with running(tmp_path, *options, env=job(tmp_path)) as process, silent.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.02)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=300)
+    assert (process.returncode, of_run(tmp_path, "status")) == (130, "interrupted")
     assert "result<<" in (tmp_path / "outputs").read_text()
 
 
-@pytest.fixture
-def results(tmp_path):
-    write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
-    ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
-    return "results"
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("failed")
+    write_suite(folder, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
+    assert run(folder, env={}).returncode == 1
+    return str(folder / "results")
 
 
 def test_comment_dry_run_needs_no_github_but_posting_needs_repository_and_token(tmp_path, results):
@@ -364,25 +331,19 @@ def test_comment_dry_run_needs_no_github_but_posting_needs_repository_and_token(
 
 
 @pytest.mark.end_to_end
-def test_comment_command_posts_once_to_given_pull_request(tmp_path, results, api):
+def test_comment_command_posts_once_with_action_outputs_if_a_pull_request_is_open(tmp_path, results, api):
     env = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
     for what in ("created", "unchanged"):
         done = ci_evals("comment", results, "--pr-number=7", cwd=tmp_path, env=env)
         assert done.returncode == 0, done.stderr
         assert what in done.stderr
     assert len(api.comments[7]) == 1
-
-
-def test_comment_command_writes_action_outputs_and_accepts_missing_pull_request(tmp_path, results, api):
     done = ci_evals("comment", results, cwd=tmp_path, env=pull_request_job(tmp_path, api))
     assert done.returncode == 0, done.stderr
     outputs = (tmp_path / "outputs").read_text()
-    assert "failed" in outputs
-    assert "results/_results.json" in outputs
-    """It may have been merged meanwhile."""
-    done = ci_evals("comment", results, cwd=tmp_path, env=job(tmp_path, api=api))
-    assert done.returncode == 0
-    assert "no open pull request" in done.stderr
+    assert ("failed" in outputs, "results/_results.json" in outputs) == (True, True)
+    done = ci_evals("comment", results, cwd=tmp_path, env=job(tmp_path, api=api))  # it may be merged by now
+    assert (done.returncode, "no open pull request" in done.stderr) == (0, True)
 
 
 def test_comment_command_rejects_invalid_results(tmp_path, api):
@@ -424,27 +385,21 @@ def test_invalid_arguments_are_annotated_without_naming_variables(tmp_path, argu
 )
 def test_rejected_run_writes_step_summary(tmp_path, arguments):
     """It is what the page of the workflow shows; an empty one looks like success."""
-    env = job(tmp_path)
-    done = ci_evals(*arguments, cwd=tmp_path, env=env)
-    assert done.returncode == 2
-    summary = Path(env["GITHUB_STEP_SUMMARY"]).read_text()
+    assert ci_evals(*arguments, cwd=tmp_path, env=job(tmp_path)).returncode == 2
+    summary = (tmp_path / "step-summary").read_text()
     assert summary.startswith("## ⚠️ Evals did not run\n\n```\n")
     assert summary.endswith("\n```\n")
-    assert Path(env["GITHUB_OUTPUT"]).read_text().count("invalid") == 1
+    assert (tmp_path / "outputs").read_text().count("invalid") == 1
 
 
-def test_rejected_validate_writes_no_step_summary(tmp_path):
+def test_step_summary_is_not_rejection_of_finished_run_or_of_validate(tmp_path):
     """A step has one summary, and several commands may write to it."""
     env = job(tmp_path)
     assert ci_evals("validate", "away.json", cwd=tmp_path, env=env).returncode == 2
     assert not Path(env["GITHUB_STEP_SUMMARY"]).exists()
-
-
-def test_step_summary_of_finished_run_does_not_say_it_did_not_run(tmp_path):
-    write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
-    env = job(tmp_path)
+    write_suite(tmp_path, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     assert run(tmp_path, env=env).returncode == 1
-    assert run(tmp_path, "--base-url=http://127.0.0.1:9", env=env).returncode == 3
+    assert run(tmp_path, "--base-url=http://127.0.0.1:9", "--retries=0", env=env).returncode == 3
     assert "did not run" not in Path(env["GITHUB_STEP_SUMMARY"]).read_text()
 
 
