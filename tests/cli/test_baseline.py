@@ -8,6 +8,7 @@ import pytest
 import report_texts
 from commands import ci_evals, read_results, write_suite
 from each_row import each_row
+from refusals import refusal
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
 from ci_evals.domain.results.run import Results
@@ -160,12 +161,12 @@ def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),
     ],
 )
-def test_invalid_baseline_and_limits_exit_2_before_any_trial(files, tmp_path, args, message):
-    completed = ci_evals(*args, cwd=tmp_path)
-    assert (completed.returncode, completed.stdout) == (2, "")
-    assert message in completed.stderr
-    assert "Traceback" not in completed.stderr
-    assert not (tmp_path / "results").exists()
+def test_invalid_baseline_and_limits_are_refused_before_any_trial(
+    files, tmp_path, args, message, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert message in refusal(*args)
+    assert (capsys.readouterr().out, (tmp_path / "results").exists()) == ("", False)
 
 
 @pytest.mark.end_to_end

@@ -10,6 +10,7 @@ import pytest
 from commands import ci_evals, read_files, read_results, write_suite
 from each_row import each_row
 from endpoints import Endpoint, EndpointRequest, completion, tool_calls
+from refusals import refusal
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +61,9 @@ def write_endpoint_suite(folder: Any, adapter: str, **fields: Any) -> str:
 
 
 @pytest.mark.end_to_end
-def test_chat_completions_agent_runs_with_its_tool_calls_as_evidence(tmp_path, openai_endpoint):
+def test_chat_completions_agent_has_tool_calls_as_evidence_and_a_wrong_key_stops_it(
+    tmp_path, openai_endpoint
+):
     options = {"escalationTools": ["to_person"]}
     suite = write_endpoint_suite(tmp_path, "openai", model="refund-agent", adapterOptions=options)
     given = (f"--base-url={openai_endpoint.url}", f"--agent-key={endpoints.KEY}", "--debug")
@@ -72,6 +75,10 @@ def test_chat_completions_agent_runs_with_its_tool_calls_as_evidence(tmp_path, o
     results = read_results(tmp_path)
     (turn,) = results["suites"][0]["tests"][0]["trials"][0]["turns"]
     assert (results["score"], turn["workflows"], turn["raw"]["model"]) == (100, ["refund"], "refund-agent")
+    wrong = (given[0], "--agent-key=wrong-key-1", "--loops=5")
+    ran = ci_evals("run", suite, OFFLINE, *wrong, cwd=tmp_path)
+    assert (ran.returncode, len(openai_endpoint.asked)) == (3, 2)
+    assert "refused the key (401)" in ran.stdout + ran.stderr
 
 
 @pytest.mark.end_to_end
@@ -113,6 +120,7 @@ def test_echoed_secrets_are_redacted_in_every_file_and_stream(tmp_path, adapter)
 
 
 LOOPBACK = {"baseUrl": "http://127.0.0.1:1"}
+KEYED = {"apiKey": "key-12345678", "adapterOptions": HTTP}
 
 
 def sending(body: str, text: str = "$.a") -> dict[str, Any]:
@@ -128,11 +136,7 @@ def sending(body: str, text: str = "$.a") -> dict[str, Any]:
         ("http", {"adapterOptions": HTTP}, "baseUrl: is missing"),
         ("http", LOOPBACK, "adapterOptions: is missing"),
         ("http", LOOPBACK | {"adapterOptions": HTTP}, "apiKey: is missing"),
-        (
-            "http",
-            {"baseUrl": "x", "apiKey": "key-12345678", "adapterOptions": HTTP},
-            "baseUrl: must begin with http:// or https://",
-        ),
+        ("http", KEYED | {"baseUrl": "x"}, "baseUrl: must begin with http:// or https://"),
         (
             "http",
             sending("{{userInfo.nmae}} {{message}}"),
@@ -146,18 +150,10 @@ def sending(body: str, text: str = "$.a") -> dict[str, Any]:
         ("http", sending("{{massage}}", "$.a["), "adapterOptions.reply.text: '$.a[' is not a JSONPath"),
     ],
 )
-def test_invalid_endpoint_settings_are_rejected_before_run(tmp_path, adapter, fields, text):
-    ran = ci_evals("run", write_endpoint_suite(tmp_path, adapter, **fields), OFFLINE, cwd=tmp_path)
-    assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert text in ran.stderr
+def test_invalid_endpoint_settings_are_rejected_before_run(tmp_path, adapter, fields, text, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert text in refusal("run", write_endpoint_suite(tmp_path, adapter, **fields), OFFLINE)
     assert not (tmp_path / "results").exists()
-
-
-def test_rejected_agent_key_stops_run_after_first_request(tmp_path, openai_endpoint):
-    suite = write_endpoint_suite(tmp_path, "openai", model="m", baseUrl=openai_endpoint.url)
-    ran = ci_evals("run", suite, OFFLINE, "--agent-key=wrong-key-1", "--loops=5", cwd=tmp_path)
-    assert (ran.returncode, len(openai_endpoint.asked)) == (3, 1)
-    assert "refused the key (401)" in ran.stdout + ran.stderr
 
 
 def test_pull_request_of_fork_without_agent_key_is_skipped(tmp_path):

@@ -113,15 +113,14 @@ def test_suite_of_unknown_commit_gets_no_key(workspace, agent, tmp_path):
     assert_rejected(workspace.run("--pr-number=7", event="push"), agent, FORK)
 
 
-def test_suites_of_own_commit_and_branches_are_trusted(workspace):
-    assert workspace.run(GITHUB_SHA=workspace.theirs).returncode == 0
+def test_trusted_suites_are_of_own_commit_own_branches_and_own_checkout(workspace, agent):
+    """So is the base commit of a fork, in a job with secrets."""
     assert workspace.run(event="push", GITHUB_SHA=workspace.theirs).returncode == 0
     assert workspace.api.requests == []
+    ran = workspace.run(event="pull_request", head=FORK, base=workspace.theirs)
+    assert ran.returncode == 0, ran.stderr
     workspace.api.add_pull(7, workspace.theirs)
     assert workspace.run("--pr-number=7").returncode == 0
-
-
-def test_trust_depends_on_the_checkout_a_suite_is_in(workspace, agent):
     own, theirs = workspace.folder, workspace.check_out_theirs()
     assert workspace.run(GITHUB_SHA=workspace.theirs).returncode == 0
     del agent.heard[:]
@@ -131,7 +130,7 @@ def test_trust_depends_on_the_checkout_a_suite_is_in(workspace, agent):
         assert_rejected(workspace.run(suites=suites, GITHUB_SHA=workspace.theirs), agent)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("option", "file"),
     [
         ("--adapter-options", "options.yaml"),
@@ -151,6 +150,7 @@ def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent, op
     outside.write_text("{}")
     ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
     assert "may not be read" not in ran.stderr
+    del agent.heard[:]
 
 
 def test_option_naming_program_of_foreign_checkout_is_rejected(workspace, agent):
@@ -193,7 +193,7 @@ OPTIONS_IN_CHECKOUT = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "event"),
     [
         *((name, "pull_request_target") for name in OPTIONS_IN_CHECKOUT),
@@ -208,7 +208,7 @@ def test_agents_of_run_cannot_name_files_of_foreign_checkout(workspace, agent, n
     (outside / "outside.yaml").write_text("{}")
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
     (workspace.folder / "theirs.sh").write_text("#!/bin/sh\necho $AGENT_KEY $OTHER_SECRET > leaked\n")
-    (workspace.folder / "past").mkdir()
+    (workspace.folder / "past").mkdir(exist_ok=True)
     for name, line in {
         "options": "adapter-options: theirs.yaml",
         "program": "'adapter': 'command: sh theirs.sh'",
@@ -223,25 +223,16 @@ def test_agents_of_run_cannot_name_files_of_foreign_checkout(workspace, agent, n
     assert not (workspace.folder / "leaked").exists()
 
 
-def test_arms_file_outside_foreign_checkout_is_accepted(workspace, agent):
-    outside = workspace.folder.parent
-    literal = write_suite(outside, name="literal.json", apiKey=agent.key)
-    (outside / "arms.yaml").write_text(f"one: {{}}\nother: {{base-url: '{agent.url}'}}\n")
-    ran = workspace.run(f"--arms={outside}/arms.yaml", f"--base-url={agent.url}", suites=f"../{literal}")
-    assert ran.returncode in {0, 1}, ran.stderr
-    assert agent.heard
-
-
-@pytest.mark.parametrize("name", ["10", "3"])
-def test_folder_named_like_a_number_is_not_read_as_history(workspace, agent, name):
+def test_folder_named_like_a_number_is_not_read_as_history(workspace, agent):
     """`--history` is 10 by default: a fork's folder of that name would be compared with."""
-    (workspace.folder / name).mkdir()
     literal = write_suite(workspace.folder.parent, name="literal.json", apiKey=agent.key)
     baseline = workspace.folder.parent / "results"
-    options = (f"--base-url={agent.url}", f"--output-dir={baseline}")
-    workspace.run(*options, suites=f"../{literal}")
-    ran = workspace.run(options[0], f"--history={name}", f"--baseline={baseline}", suites=f"../{literal}")
-    assert ran.returncode == 0, ran.stderr
+    url = f"--base-url={agent.url}"
+    workspace.run(url, f"--output-dir={baseline}", suites=f"../{literal}")
+    for name in ("10", "3"):
+        (workspace.folder / name).mkdir()
+        ran = workspace.run(url, f"--history={name}", f"--baseline={baseline}", suites=f"../{literal}")
+        assert ran.returncode == 0, ran.stderr
 
 
 def test_option_files_of_foreign_checkout_are_rejected_with_trust_never(workspace, agent):
@@ -292,9 +283,15 @@ def test_options_naming_files_of_nested_foreign_checkout_are_rejected(nested, ag
     assert_rejected(ran, agent, "which may be somebody else's code")
 
 
-def test_program_outside_workspace_is_allowed(workspace, agent):
-    """Also if its folder is a checkout, as that of pyenv."""
-    tools = workspace.folder.parent / "tools"
+def test_program_and_arms_file_outside_workspace_are_allowed(workspace, agent):
+    """Also if the folder of the program is a checkout, as that of pyenv."""
+    outside = workspace.folder.parent
+    literal = write_suite(outside, name="literal.json", apiKey=agent.key)
+    (outside / "arms.yaml").write_text(f"one: {{}}\nother: {{base-url: '{agent.url}'}}\n")
+    ran = workspace.run(f"--arms={outside}/arms.yaml", f"--base-url={agent.url}", suites=f"../{literal}")
+    assert ran.returncode in {0, 1}, ran.stderr
+    assert agent.heard
+    tools = outside / "tools"
     tools.mkdir()
     git(tools, "init", "--quiet")
     git(tools, "commit", "--quiet", "--allow-empty", "--message=Tools")
@@ -339,7 +336,7 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "event"), [*((name, "pull_request") for name in SECRETS), ("AGENT_KEY", "pull_request_review")]
 )
 def test_fork_is_not_trusted_in_job_with_any_secret(workspace, agent, name, event):
@@ -354,7 +351,7 @@ def test_fork_is_not_trusted_in_job_with_any_secret(workspace, agent, name, even
     assert_rejected(ran, agent, "--adapter-options: theirs.yaml may not be read", texts)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "variables",
     [
         {},
@@ -371,11 +368,6 @@ def test_fork_is_tested_in_job_without_secrets(workspace, agent, variables):
     ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
     assert "may not" not in ran.stderr
     assert ran.returncode != 2, ran.stderr
-
-
-def test_base_commit_of_fork_is_trusted_in_job_with_secrets(workspace, agent):
-    ran = workspace.run(event="pull_request", head=FORK, base=workspace.theirs)
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_action_annotates_untrusted_suite_at_its_line(workspace, agent):
