@@ -107,16 +107,13 @@ def test_unreadable_earlier_results_are_noted_and_skipped(folder, capsys):
         assert f"{name}/{RESULTS}" in capsys.readouterr().err
 
 
-def test_linked_folders_are_not_searched_for_earlier_runs(folder, tmp_path_factory):
+def test_linked_folders_and_results_tracked_by_git_in_ci_are_no_earlier_runs(folder, tmp_path_factory):
+    """Whoever opens a pull request could have written what git tracks."""
     other = tmp_path_factory.mktemp("other")
     write_reports(make_run(7), other)
     for name in ("Refunds", "Billing"):
         (folder / f"linked-{name}").symlink_to(other / name)
     assert "run-7" not in earlier(folder, make_run(3))
-
-
-def test_earlier_results_tracked_by_git_are_ignored_in_ci(folder):
-    """Whoever opens a pull request could have written it."""
     for command in (["init", "--quiet"], ["add", "--force", "Refunds"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
     assert (earlier(folder, make_run(3), CI="true"), len(earlier(folder, make_run(3)))) == ({}, 3)

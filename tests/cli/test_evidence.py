@@ -44,16 +44,10 @@ NEGATIVE = (
 TURNS = [{"user": "I want my money back."}, {"user": "Thanks, bye."}]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "shop.py").write_text(PYTHON)
-    (tmp_path / "program.py").write_text(PROGRAM)
-    return tmp_path
-
-
 def run(folder, adapter, replies, evaluations, *options):
     """Run the test, and return the command and the findings of its trial."""
-    (folder / "script.json").write_text(json.dumps(replies))
+    for name, text in {"shop.py": PYTHON, "program.py": PROGRAM, "script.json": json.dumps(replies)}.items():
+        (folder / name).write_text(text)
     test = {"name": "refund", "critical": True, "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
     suite = write_suite(folder, test, adapter=ADAPTERS[adapter], apiKey="a-key-of-the-agent", agentId=None)
     ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
@@ -62,12 +56,12 @@ def run(folder, adapter, replies, evaluations, *options):
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_negative_checks_pass_only_if_every_reply_reports_evidence(folder, adapter):
+def test_negative_checks_pass_only_if_every_reply_reports_evidence(tmp_path, adapter):
     """Whatever the replies after one without evidence report."""
-    ran, findings = run(folder, adapter, [REFUNDED | NOTHING, BYE], NEGATIVE)
+    ran, findings = run(tmp_path, adapter, [REFUNDED | NOTHING, BYE], NEGATIVE)
     assert ran.returncode == 0, ran.stdout
     assert {finding["outcome"] for finding in findings} == {"passed"}
-    ran, findings = run(folder, adapter, [REFUNDED, BYE], NEGATIVE)
+    ran, findings = run(tmp_path, adapter, [REFUNDED, BYE], NEGATIVE)
     assert ran.returncode == 3, ran.stdout
     assert {(one["outcome"], one["cause"]) for one in findings} == {("undecided", "no_evidence")}
     assert all(one["evidence"] == [1] for one in findings)
@@ -88,20 +82,20 @@ def reply(message):
 """
 
 
-def test_expected_error_passes_and_counts_toward_score(folder):
+def test_expected_error_passes_and_counts_toward_score(tmp_path):
     """Four of five trials are right, each with two criteria."""
-    (folder / "fragile.py").write_text(MOSTLY_FAILING)
+    (tmp_path / "fragile.py").write_text(MOSTLY_FAILING)
     errs = {"criterion": "Errs", "strict": "escalated_due_to_error"}
     fields = {"adapter": "python:fragile:reply", "apiKey": "a-key-of-the-agent", "agentId": None}
-    suite = write_suite(folder, {"name": "broken", "evaluations": [errs, NEGATIVE[0]]}, **fields)
+    suite = write_suite(tmp_path, {"name": "broken", "evaluations": [errs, NEGATIVE[0]]}, **fields)
     options = ("--provider=offline", "--loops=5", "--min-score=90")
-    ran = ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": "."})
+    ran = ci_evals("run", suite, *options, cwd=tmp_path, env={"PYTHONPATH": "."})
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    results = read_results(folder)
+    results = read_results(tmp_path)
     assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
 
 
-def test_no_check_passes_if_last_message_got_no_reply(folder):
+def test_no_check_passes_if_last_message_got_no_reply(tmp_path):
     """An agent that exits at a message may have done anything before."""
     first = {"text": "One moment."} | NOTHING
     checks = [one for one in NEGATIVE if "beforeTurn" not in one] + [
@@ -110,7 +104,7 @@ def test_no_check_passes_if_last_message_got_no_reply(folder):
         {"criterion": "Short", "strict": "max_agent_turns", "turns": 2},
         {"criterion": "Quick", "strict": "max_latency", "seconds": 60},
     ]
-    ran, findings = run(folder, "command", [first, None], checks, "--retries=0", "--max-errors=1")
+    ran, findings = run(tmp_path, "command", [first, None], checks, "--retries=0", "--max-errors=1")
     assert ran.returncode == 3, ran.stdout
     assert {finding["outcome"] for finding in findings} == {"undecided"}
     assert all("message 2 got no reply" in finding["reason"] for finding in findings)

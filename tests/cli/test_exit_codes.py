@@ -17,6 +17,12 @@ def run_program(code, folder, **env):
     return ci_evals(cwd=folder, env=env, program=str(script))
 
 
+def files_in(folder):
+    """The file of the step's outputs, that of its summary, and the variables that name them."""
+    outputs, summary = folder / "outputs", folder / "summary"
+    return outputs, summary, {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
+
+
 BUG = """
 from ci_evals.cli.process.guard import run_command
 run_command(lambda: [][1], ["run"])
@@ -24,10 +30,9 @@ run_command(lambda: [][1], ["run"])
 
 
 def test_bug_exits_70_with_traceback_annotation_and_summary_without_secrets(tmp_path):
-    outputs, summary, key = tmp_path / "outputs", tmp_path / "summary", "llm-key-7f2d91c4"
-    code = BUG.replace("[][1]", f'{{}}["{key} ::error::x"]')
-    env = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary), "LLM_API_KEY": key}
-    ran = run_program(code, tmp_path, **env, GITHUB_ACTIONS="true")
+    (outputs, summary, env), key = files_in(tmp_path), "llm-key-7f2d91c4"
+    env |= {"GITHUB_ACTIONS": "true", "LLM_API_KEY": key}
+    ran = run_program(BUG.replace("[][1]", f'{{}}["{key} ::error::x"]'), tmp_path, **env)
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     assert "This is a bug in ci-evals" in ran.stderr
@@ -39,6 +44,11 @@ def test_bug_exits_70_with_traceback_annotation_and_summary_without_secrets(tmp_
     for text in (error, message):
         assert ("KeyError" in text, "Traceback" in text) == (True, False)
     assert key not in ran.stderr + message
+    summary.unlink()
+    write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'  # reports are written already
+    code = f"from pathlib import Path\nfrom ci_evals.adapters.github import workflow\n{BUG}"
+    ran = run_program(code.replace("[][1]", f"{write} or [][1]"), tmp_path, **env)
+    assert (ran.returncode, "::error" in ran.stderr, summary.read_text()) == (70, True, "# Results")
 
 
 def test_unexpected_error_during_run_exits_70_and_interrupt_130(tmp_path):
@@ -68,9 +78,8 @@ run_command(lambda: app(args=[], standalone_mode=False), ["run"])
 
 def test_repeated_signals_do_not_disturb_interrupted_end(tmp_path):
     """The second one of a cancelled job comes while the outputs are written."""
-    outputs, summary = tmp_path / "outputs", tmp_path / "summary"
-    files = {"GITHUB_OUTPUT": str(outputs), "GITHUB_STEP_SUMMARY": str(summary)}
-    ran = run_program(SIGNALED_REPEATEDLY, tmp_path, **files)
+    outputs, summary, env = files_in(tmp_path)
+    ran = run_program(SIGNALED_REPEATEDLY, tmp_path, **env)
     assert ran.returncode == 130
     assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
@@ -160,17 +169,6 @@ def test_help_and_version_exit_0_and_missing_command_exits_2(tmp_path):
         assert (ran.returncode, shown in ran.stdout, ran.stderr) == (0, True, "")
     ran = ci_evals(cwd=tmp_path)
     assert (ran.returncode, "ci-evals" in ran.stderr, ran.stdout) == (2, True, "")
-
-
-def test_bug_after_reports_keeps_existing_step_summary(tmp_path):
-    summary = tmp_path / "summary"
-    write = f'workflow.append_summary(Path({str(summary)!r}), "# Results")'
-    code = BUG.replace("[][1]", f"{write} or [][1]")
-    code = f"from pathlib import Path\nfrom ci_evals.adapters.github import workflow\n{code}"
-    ran = run_program(code, tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
-    assert ran.returncode == 70
-    assert "::error" in ran.stderr
-    assert summary.read_text() == "# Results"
 
 
 def test_second_signal_at_terminal_ends_hanging_run():

@@ -23,12 +23,19 @@ def test_suites_input_is_split_into_trimmed_lines():
         assert "input 'suites' is empty" in read_error(**suites)
 
 
-def test_removed_input_is_rejected_with_its_replacement():
+def test_removed_or_unknown_input_is_rejected_with_replacement_or_suggestion():
+    """GitHub only warns of an unknown one."""
     assert read_error(suites="demo:hr", confirm="3") == "input 'confirm' is gone: use rounds: auto."
     never = "the value 'never' of the input 'both-sides' is gone: leave against out."
     assert read_error(suites="demo:hr", both_sides="never") == never
     with pytest.raises(UsageError, match=r"^input 'confirm' is gone: use rounds: auto.$"):
         check_unused({"INPUT_CONFIRM": "3"})
+    names = {"min-scor": "min-score", "min_score": "min-score", "suite": "suites", "llmkey": "llm-key"}
+    for name, near in names.items():
+        with pytest.raises(UsageError, match=rf"unknown input '{name}': did you mean '{near}'\?"):
+            read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": "95"})
+    assert len(read_error(min_scor="95", no_gate="yes").splitlines()) == 3
+    assert "sk-secret" not in repr(read({"INPUT_SUITES": "demo:hr", "INPUT_LLM-KEY": "sk-secret"}))
 
 
 @each_row(
@@ -53,10 +60,13 @@ def test_inputs_become_options_of_their_type(name, value, options):
     assert read({"INPUT_SUITES": "demo:hr", f"INPUT_{name}": value, "PATH": "/usr/bin"}).options == options
 
 
-def test_blank_action_inputs_count_as_unset():
-    """GitHub sends every input, those that nobody set as empty text."""
+def test_blank_inputs_count_as_unset_and_defaults_are_accepted_beside_args():
+    """GitHub sends every input, those that nobody set as empty text or with their default, and the token."""
     inputs = {f"INPUT_{name.upper()}": " \n" for name in declared()}
     assert read(inputs | {"INPUT_SUITES": "demo:hr"}).options == {}
+    inputs = {f"INPUT_{name.upper()}": default for name, default in declared().items()}
+    own = {"INPUT_ARGS": "comment results", "INPUT_ENTRYPOINT": "/x", "INPUT_GITHUB-TOKEN": "ghs_1"}
+    check_unused(inputs | own | {"INPUT_NO-GATE": "False", "INPUT_MIN-SCORE": " 80\n"})
 
 
 @each_row(
@@ -116,26 +126,6 @@ def test_input_without_effect_beside_args_is_rejected_by_name():
     assert unused_error(shards="3").endswith("write --shards=... there.")
     message = unused_error(llm_key="sk-secret", min_score="1", comment_key="forks")
     assert (len(message.splitlines()), "sk-secret" in message) == (3, False)
-
-
-def test_unset_and_default_inputs_are_accepted_beside_args():
-    """GitHub passes every declared one: empty, or with its default, and the token."""
-    inputs = {f"INPUT_{name.upper()}": default for name, default in declared().items()}
-    own = {"INPUT_ARGS": "comment results", "INPUT_ENTRYPOINT": "/x", "INPUT_GITHUB-TOKEN": "ghs_1"}
-    check_unused(inputs | own | {"INPUT_NO-GATE": "False", "INPUT_MIN-SCORE": " 80\n"})
-
-
-def test_unknown_input_is_rejected_with_suggestion():
-    """GitHub only warns of it."""
-    names = {"min-scor": "min-score", "min_score": "min-score", "suite": "suites", "llmkey": "llm-key"}
-    for name, near in names.items():
-        with pytest.raises(UsageError, match=rf"unknown input '{name}': did you mean '{near}'\?"):
-            read({"INPUT_SUITES": "demo:hr", f"INPUT_{name.upper()}": "95"})
-
-
-def test_all_invalid_inputs_are_reported_and_keys_are_not_shown():
-    assert len(read_error(min_scor="95", no_gate="yes").splitlines()) == 3
-    assert "sk-secret" not in repr(read({"INPUT_SUITES": "demo:hr", "INPUT_LLM-KEY": "sk-secret"}))
 
 
 def test_gate_input_calls_gate_command_and_excludes_inputs_of_run():

@@ -32,7 +32,7 @@ def send_later(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_interrupts_waiting_run_at_once(number):
+def test_signal_interrupts_waiting_run_and_cancellable_work_at_once(number):
     """Also one that the system gives to another thread: nothing else would wake the loop for minutes."""
     interruption = Interruption(RunContext())
 
@@ -41,20 +41,13 @@ def test_signal_interrupts_waiting_run_at_once(number):
         await interruption.stop.run_until_stopped(asyncio.sleep(2 * MANY_SECONDS))
         return interruption.stop.interrupted
 
-    began = time.monotonic()
-    assert interruption.play(run())
-    assert time.monotonic() - began < MANY_SECONDS
-
-
-def test_sigterm_cancels_cancellable_work_at_once():
-    interruption = Interruption(RunContext())
-
     async def work() -> None:
-        send_later(signal.SIGTERM)
+        send_later(number)
         await asyncio.sleep(2 * MANY_SECONDS)
 
     began = time.monotonic()
-    assert interruption.run_cancellable(work()) is None
+    assert interruption.play(run())
+    assert Interruption(RunContext()).run_cancellable(work()) is None
     assert time.monotonic() - began < MANY_SECONDS
 
 
