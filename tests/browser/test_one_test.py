@@ -23,11 +23,11 @@ OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index 
 
 @pytest.fixture
 def write_page(tmp_path):
-    """Writes a page of these tests, in one suite, and gives its path."""
+    """Writes a page of this test, and gives its path."""
 
-    def write(*tests, change=str):
+    def write(test, change=str):
         file = tmp_path / "report.html"
-        results = build.results(build.suite_result("Refunds", *tests))
+        results = build.results(build.suite_result("Refunds", test))
         file.write_text(change("".join(pages.render(story_of(results)))), "utf-8")
         return file
 
@@ -36,11 +36,12 @@ def write_page(tmp_path):
 
 @pytest.fixture
 def show(look, write_page):
-    """Opens a page of one test, at this test."""
+    """Opens a page of one test with one trial, at this test."""
 
-    def show(test, **options):
+    def show(name="t", *, trial, **options):
+        test = build.test_result(name, trials=(build.trial_result(**trial),))
         results = build.results(build.suite_result("Refunds", test))
-        page = look(write_page(test), at(results, test.name), **options)
+        page = look(write_page(test), at(results, name), **options)
         page.wait_for_selector("#test .turn")
         return page
 
@@ -59,9 +60,7 @@ def test_probed_state_is_shown_below_the_conversation(show):
         "mail": ProbeResult(error="the http step got no answer from mail"),
         "none": ProbeResult(value=None),
     }
-    page = show(build.test_result("t", trials=(build.trial_result(turns=(build.turn(),), probes=probes),)))
-    state = page.locator("#test .state")
-
+    state = show(trial={"turns": (build.turn(),), "probes": probes}).locator("#test .state")
     assert state.locator("h3").inner_text() == "State after the conversation"
     assert state.locator("dt").all_inner_texts() == ["order <b>", "mail", "none"]
     assert json.loads(state.locator("pre").first.inner_text()) == [{"status": "refunded"}]
@@ -71,24 +70,17 @@ def test_probed_state_is_shown_below_the_conversation(show):
 
 def test_verdict_links_to_its_turn_and_back(look, compared):
     head = compared.head
-    test, finding = next(
-        (test, finding)
-        for suite in head.suites
-        for test in suite.tests
-        for finding in test.trials[0].findings
-        if finding.outcome == "failed" and finding.evidence
-    )
+    findings = [
+        (test, one) for suite in head.suites for test in suite.tests for one in test.trials[0].findings
+    ]
+    test, finding = next((test, one) for test, one in findings if one.outcome == "failed" and one.evidence)
     page = look(compared.page, at(head, test.name, 1))
     verdict = page.locator(".verdict.failed", has_text=finding.criterion)
     verdict.get_by_role("link", name=str(finding.evidence[0]), exact=True).click()
     page.wait_for_selector(".turn[aria-current]")
     assert page.evaluate("document.activeElement === document.querySelector('.turn[aria-current]')")
-    address = {
-        "number": page.evaluate("opened.number"),
-        "trial": 1,
-        "turn": finding.evidence[0],
-        "base": None,
-    }
+    number, turn = page.evaluate("opened.number"), finding.evidence[0]
+    address = {"number": number, "trial": 1, "turn": turn, "base": None}
     assert page.evaluate("parseAddress(location.hash)") == address
     page.locator(".turn[aria-current]").get_by_role("button", name=finding.criterion).click()
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
@@ -103,38 +95,29 @@ def test_test_with_300_trials_opens_at_the_errored_one(look, write_page):
     assert page.evaluate("opened.trial.index") == 200
     room = page.get_by_role("navigation", name="Trials").bounding_box()
     link = page.locator(".trials [aria-current]").bounding_box()
-    assert room
-    assert link
     assert room["height"] < 300
     assert room["y"] < link["y"] < room["y"] + room["height"]
 
 
 def test_baseline_is_shown_beside_the_trial_at_the_first_divergence(look, compared):
     head = compared.head
-    change = next(
-        change
-        for change in head.comparison.regressed
-        if change.first_divergence and change.first_divergence.turn and change.first_divergence.only is None
-    )
-    page = look(compared.page, at(head, change.name))
-    page.get_by_role("navigation", name="Compare with the baseline").get_by_role("link").nth(
-        change.first_divergence.base_trial
-    ).click()
+    changes = [(one.name, one.first_divergence) for one in head.comparison.regressed if one.first_divergence]
+    name, divergence = next((name, one) for name, one in changes if one.turn and one.only is None)
+    page = look(compared.page, at(head, name))
+    bases = page.get_by_role("navigation", name="Compare with the baseline").get_by_role("link")
+    bases.nth(divergence.base_trial).click()
     page.wait_for_selector(".both .diverges")
-    assert f"in turn {change.first_divergence.turn}" in page.locator(".divergence-notice").inner_text()
+    assert f"in turn {divergence.turn}" in page.locator(".divergence-notice").inner_text()
     turn = page.locator(".turn.diverges")
     assert "First difference" in turn.inner_text()
-    assert f"Turn {change.first_divergence.turn}" in turn.inner_text()
-    divergence = change.first_divergence
+    assert f"Turn {divergence.turn}" in turn.inner_text()
     for actions, mark in ((divergence.head, "only here"), (divergence.base, "only in the baseline")):
         marked = turn.locator(".differs", has_text=mark).all_inner_texts()
         assert len(marked) == len(actions)
         assert all(action.name in text for action, text in zip(actions, marked, strict=True))
     assert turn.evaluate("node => node === document.activeElement")
-    assert page.evaluate("parseAddress(location.hash).base") == change.first_divergence.base_trial
-    box = turn.bounding_box()
-    assert box
-    assert 0 <= box["y"] < 450
+    assert page.evaluate("parseAddress(location.hash).base") == divergence.base_trial
+    assert 0 <= turn.bounding_box()["y"] < 450
 
 
 def test_keys_move_through_turns_trials_and_baseline_unless_switched_off(look, compared):
@@ -175,56 +158,42 @@ def test_keys_move_through_turns_trials_and_baseline_unless_switched_off(look, c
     assert page.evaluate("document.activeElement.hash") == at(head, test.name)
 
 
-def test_last_opened_test_is_shown_after_rapid_navigation(look, compared):
+def test_last_opened_test_is_shown_after_rapid_navigation_and_text_cut_at_a_whole_character(look, compared):
     page = look(compared.page)
     page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, turn: 1, base: null }))")
     page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])
     page.wait_for_timeout(50)
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
+    # Half of a surrogate pair is no character.
+    assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
 def test_longest_outcome_fits_a_narrow_phone(show):
     undecided = build.finding("undecided", kind="judged", cause="judge_error")
-    page = show(build.test_result(trials=(build.trial_result(findings=(undecided,)),)), width=320)
+    page = show(trial={"findings": (undecided,)}, width=320)
     assert "undecided (a model gave no usable answer)" in page.locator("#test .verdict").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_missing_trace_is_shown_differently_from_no_actions(show):
+    called = (Integration(code="shop", status=503, error="down"), Integration(code="faq", type="RAG"))
+    third = {"workflows": ("REFUND",), "workflows_derived": True, "params": {"code": "b", "size": None}}
+    third |= {"named_params": ("secret",), "integrations": called, "output_tokens": 1200}
     talk = (
         build.turn(1, workflows=None, params=None, rules=None, integrations=None),
         build.turn(2, params={"code": "a", "size": "undefined"}, user_source="auto"),
-        build.turn(
-            3,
-            workflows=("REFUND",),
-            workflows_derived=True,
-            params={"code": "b", "size": None},
-            named_params=("secret",),
-            integrations=(
-                Integration(code="shop", status=503, error="down"),
-                Integration(code="faq", type="RAG"),
-            ),
-            error_response=True,
-            handed_over=True,
-            output_tokens=1200,
-        ),
+        build.turn(3, **third, error_response=True, handed_over=True),
         build.turn(4, agent=" \u200b", params={"size": 3}),
         build.turn(5),
     )
-    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
+    page = show(trial={"turns": talk})
     texts = [re.sub(r"\s+", " ", text) for text in page.locator(".actions").all_inner_texts()]
-    assert texts == [
-        "did this reply has no trace",
-        'parameters code = "a" size = "undefined"',
-        (
-            'workflows (from the trace) REFUND parameters code = "b" was "a" size = null'
-            " secret (value not reported) integrations shop status 503 error: down faq RAG · no HTTP status"
-            " error response no detail escalation handed over to a person"
-            " tokens unknown input, 1,200 output"
-        ),
-        "parameters size = 3 new",
-        "did nothing: no workflow, parameter, rule or integration",
-    ]
+    known = 'workflows (from the trace) REFUND parameters code = "b" was "a" size = null'
+    known += " secret (value not reported) integrations shop status 503 error: down faq RAG · no HTTP status"
+    known += " error response no detail escalation handed over to a person tokens unknown input, 1,200 output"
+    nothing = "did nothing: no workflow, parameter, rule or integration"
+    first = ["did this reply has no trace", 'parameters code = "a" size = "undefined"']
+    assert texts == [*first, known, "parameters size = 3 new", nothing]
     assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
 
 
@@ -234,8 +203,7 @@ def test_tool_calls_are_shown_with_folded_arguments_and_results(show):
         ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
         ToolCall(name="close", not_captured="cut off"),
     )
-    page = show(build.test_result(trials=(build.trial_result(turns=(build.turn(**views_of(calls)),)),)))
-    listed = page.locator(".actions .action")
+    listed = show(trial={"turns": (build.turn(**views_of(calls)),)}).locator(".actions .action")
     texts = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
     assert texts == [
         'look_up(order: "<img src=x>") ok Result',
@@ -248,25 +216,18 @@ def test_tool_calls_are_shown_with_folded_arguments_and_results(show):
     assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
-def test_large_trace_is_rendered_only_when_opened(show):
-    talk = (build.turn(trace={"lines": ["x" * 100] * 10_000}),)
-    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
+def test_large_trace_is_rendered_only_when_opened_and_large_numbers_exactly(show):
+    page = show(trial={"turns": (build.turn(trace={"lines": ["x" * 100] * 10_000}),)})
     assert page.locator(".raw pre").count() == 0
     page.get_by_text("Trace", exact=True).click()
     assert len(page.locator(".raw pre").inner_text()) < 25_000
     page.get_by_role("button", name=re.compile("Show all 1,")).click()
     assert len(page.locator(".raw pre").text_content() or "") > 1_000_000
-
-
-def test_large_numbers_are_shown_exactly(show):
     number = 12345678901234567891
     params = {"order": number, "part": 0.1234567890123456789}
-    talk = (build.turn(params=params, trace=[number, {"x": 10**400}]),)
-    page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
-    assert page.locator(".action code").all_inner_texts() == [
-        f"order = {number}",
-        "part = 0.12345678901234568",
-    ]
+    page = show(trial={"turns": (build.turn(params=params, trace=[number, {"x": 10**400}]),)})
+    texts = [f"order = {number}", "part = 0.12345678901234568"]
+    assert page.locator(".action code").all_inner_texts() == texts
     page.get_by_text("Trace", exact=True).click()
     assert json.loads(page.locator(".raw pre").inner_text()) == [number, {"x": 10**400}]
 
@@ -285,8 +246,7 @@ def test_link_to_the_current_turn_moves_focus_again(look, compared):
 def test_copied_conversation_and_command_have_no_invisible_characters(show):
     name = "Isn't it $(late)\u202e, `really`?"
     talk = (build.turn(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
-    test = build.test_result(name=name, trials=(build.trial_result(turns=talk),))
-    page = show(test, permissions=["clipboard-read", "clipboard-write"])
+    page = show(name, trial={"turns": talk}, permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy the command").click()
     page.get_by_text("Copied: command to rerun this test.").wait_for()
     command = page.evaluate("navigator.clipboard.readText()")
@@ -299,11 +259,6 @@ def test_copied_conversation_and_command_have_no_invisible_characters(show):
         "**1 · User** (fixed)\n\n> I want my money back.\n\n"
         "**1 · Agent** after 1.25 s · workflows: REFUND\n\n> First line\n> second line\n"
     )
-
-
-def test_truncated_text_ends_with_a_whole_character(look, compared):
-    """Half of a surrogate pair is none."""
-    assert look(compared.page).evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
 def test_damaged_data_and_an_old_browser_show_a_message(look, write_page):

@@ -14,8 +14,8 @@ setTimeout(() => { throw new Error("thrown"); }); setTimeout(() => { document.ti
 </script>"""
 
 
-def test_watch_records_requests_errors_dialogs_tabs_and_navigation(profile, tmp_path):
-    file = tmp_path / "wicked.html"
+def test_watch_records_requests_errors_dialogs_tabs_and_navigation_and_no_other(profile, tmp_path):
+    file = tmp_path / "page.html"
     file.write_text(WICKED)
     watch = page_watch.Watch(profile, file)
     watch.page.wait_for_function("document.title === 'done'")
@@ -35,10 +35,6 @@ def test_watch_records_requests_errors_dialogs_tabs_and_navigation(profile, tmp_
     ):
         assert event in watch.events
     assert not any("only said" in event for event in watch.events)
-
-
-def test_page_watch_records_no_event_for_page_without_activity(profile, tmp_path):
-    file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
     watch = page_watch.Watch(profile, file)
     watch.page.click("#here")
