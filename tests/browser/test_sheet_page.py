@@ -16,24 +16,21 @@ SCRIPT = "</script><script>document.title = 'owned'</script>"
 HOSTILE = [*CORPUS, *labeled_runs.FORMULAS, SCRIPT, "a\nb;=1\n- c"]
 
 
-@pytest.fixture
-def page_file(tmp_path) -> Path:
-    """A sheet of hostile conversations."""
-    trials = tuple(
-        build.trial_result(
-            number,
-            turns=(build.turn(1, user=text, agent=f"{number} {text}"),),
-            findings=(build.finding(kind="judged", criterion=f"{text} {number}"),),
-        )
-        for number, text in enumerate(HOSTILE, start=1)
-    )
-    result = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+def write_page(folder: Path, texts: list[str]) -> Path:
+    """Write a sheet of conversations with these texts."""
+    trials = []
+    for number, text in enumerate(texts, start=1):
+        turns = (build.turn(1, user=text, agent=f"{number} {text}"),)
+        findings = (build.finding(kind="judged", criterion=f"{text} {number}"),)
+        trials.append(build.trial_result(number, turns=turns, findings=findings))
+    result = items.items(build.results(build.suite_result("S", build.test_result(trials=tuple(trials)))))
     for name, text in sheet.files_of(items.sample(result, 100, 0)).items():
-        (tmp_path / name).write_text(text, encoding="utf-8", newline="")
-    return tmp_path / sheet.PAGE
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    return folder / sheet.PAGE
 
 
-def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, page_file, tmp_path):
+def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, tmp_path):
+    page_file = write_page(tmp_path, HOSTILE)
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
         events = []
@@ -77,8 +74,8 @@ def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, page_
     assert [label.passed for label in sheet_reading.read([file])] == [True, None]
 
 
-def test_labeling_page_is_accessible(look, page_file):
-    page = look(page_file, width=400)
+def test_labeling_page_is_accessible(look, tmp_path):
+    page = look(write_page(tmp_path, HOSTILE[-8:]), width=400)
     assert page.locator("details[open] li").count() > 5
     page.locator("[data-label=fail]").click()
     page.locator("#back").click()
