@@ -1,11 +1,14 @@
-"""Spans of each dialect as evidence: every call once, in order, with its arguments."""
+"""Spans of each dialect as evidence: every call once, in order, with its arguments.
+
+`recorded/` has spans that real instrumentations sent, recorded by `make frameworks`.
+"""
 
 import json
+from pathlib import Path
 
-import pytest
 from each_row import each_row
 
-from ci_evals.extension_support.span_reading import evidence
+from ci_evals.extension_support.span_reading import evidence, spans
 from ci_evals.extension_support.span_reading.belonging import TurnSpan, by_turn
 from ci_evals.extension_support.span_reading.evidence import Progress
 from ci_evals.extension_support.span_reading.for_people import AS_BEFORE
@@ -18,17 +21,8 @@ _count = iter(range(1, 10**6))
 
 def span(name: str, parent: str = TURN, at: int = 0, took: int = 10, **fields) -> Span:
     """A span of one trace; times are milliseconds."""
-    attributes = fields.pop("attributes", {})
-    return Span(
-        trace_id="a" * 32,
-        span_id=fields.pop("span_id", f"{next(_count):016x}"),
-        parent_id=parent,
-        name=name,
-        start_ns=at * 10**6,
-        end_ns=(at + took) * 10**6,
-        attributes=attributes,
-        **fields,
-    )
+    fields = {"attributes": {}, "span_id": f"{next(_count):016x}", "parent_id": parent, "name": name} | fields
+    return Span(trace_id="a" * 32, start_ns=at * 10**6, end_ns=(at + took) * 10**6, **fields)
 
 
 def root(**fields) -> Span:
@@ -44,37 +38,24 @@ def child(name: str, attributes: dict, **fields) -> Span:
 
 
 TEXT, RESULT = json.dumps(ARGUMENTS), '{"ok": true}'
+CHAT = {"gen_ai.operation.name": "chat"}
 TOOL = {"gen_ai.tool.name": "refund", "gen_ai.tool.call.id": "c1"}
 GENAI = {"gen_ai.operation.name": "execute_tool", **TOOL}
 OPENINFERENCE = {"openinference.span.kind": "TOOL", "tool.name": "refund"}
+TRACELOOP = {"traceloop.span.kind": "tool", "traceloop.entity.name": "refund"}
 CAPTURED = GENAI | {"gen_ai.tool.call.arguments": TEXT, "gen_ai.tool.call.result": RESULT}
 DIALECTS = {
     "genai": CAPTURED,
     "genai structured": CAPTURED | {"gen_ai.tool.call.arguments": ARGUMENTS},
     "pydantic-ai, older": TOOL | {"tool_arguments": TEXT, "tool_response": RESULT},
     "mcp": CAPTURED | {"mcp.method.name": "tools/call"},
-    "openinference": {
-        "openinference.span.kind": "TOOL",
-        "tool.name": "refund",
-        "tool.id": "c1",
-        "input.value": TEXT,
-        "input.mime_type": "application/json",
-        "output.value": RESULT,
-    },
-    "vercel": {
-        "ai.operationId": "ai.toolCall",
-        "ai.toolCall.name": "refund",
-        "ai.toolCall.id": "c1",
-        "ai.toolCall.args": TEXT,
-        "ai.toolCall.result": RESULT,
-    },
-    "traceloop": {
-        "traceloop.span.kind": "tool",
-        "traceloop.entity.name": "refund",
-        "gen_ai.tool.call.id": "c1",
-        "traceloop.entity.input": json.dumps({"args": [], "kwargs": ARGUMENTS}),
-        "traceloop.entity.output": RESULT,
-    },
+    "openinference": OPENINFERENCE
+    | {"tool.id": "c1", "input.value": TEXT, "input.mime_type": "application/json", "output.value": RESULT},
+    "vercel": {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "refund", "ai.toolCall.id": "c1"}
+    | {"ai.toolCall.args": TEXT, "ai.toolCall.result": RESULT},
+    "traceloop": TRACELOOP
+    | {"gen_ai.tool.call.id": "c1", "traceloop.entity.output": RESULT}
+    | {"traceloop.entity.input": json.dumps({"args": [], "kwargs": ARGUMENTS})},
     "traceloop with genai": CAPTURED | {"traceloop.span.kind": "tool"},
 }
 WITHOUT_ID = {key: value for key, value in CAPTURED.items() if not key.endswith("id")}
@@ -84,55 +65,34 @@ WITHOUT_ID = {key: value for key, value in CAPTURED.items() if not key.endswith(
 def test_tool_span_of_every_instrumentation_is_read_as_call(dialect):
     result = read(child("tool", DIALECTS[dialect], at=5, took=20))
     (call,) = result.calls
-    assert call.model_dump(exclude={"started_at"}) == {
-        "id": "c1",
-        "name": "refund",
-        "arguments": ARGUMENTS,
-        "result": {"ok": True},
-        "status": "ok",
-        "duration_ms": 20.0,
-        "agent": None,
-        "not_captured": None,
-    }
-    assert result.missing is None
+    expected = {"id": "c1", "name": "refund", "arguments": ARGUMENTS, "result": {"ok": True}, "status": "ok"}
+    expected |= {"duration_ms": 20.0, "agent": None, "not_captured": None}
+    assert (call.model_dump(exclude={"started_at"}), result.missing) == (expected, None)
 
 
 def answers_with_call(name="refund", call_id="c1", arguments=TEXT) -> dict[str, dict]:
     """A model's answer that asks for the call, in each dialect."""
     part = {"type": "tool_call", "id": call_id, "name": name, "arguments": json.loads(arguments)}
     oi = "llm.output_messages.0.message.tool_calls.0.tool_call."
+    traceloop = "gen_ai.completion.0.tool_calls.0."
+    vercel = [{"toolCallId": call_id, "toolName": name, "input": json.loads(arguments)}]
     openai = [{"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}]
+    events = [{"event.name": "gen_ai.choice", "message": {"tool_calls": openai}}]
     return {
-        "genai": {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}]),
-        },
-        "openinference": {
-            "openinference.span.kind": "LLM",
-            oi + "function.name": name,
-            oi + "id": call_id,
-            oi + "function.arguments": arguments,
-        },
+        "genai": CHAT | {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [part]}])},
+        "openinference": {"openinference.span.kind": "LLM", oi + "function.name": name}
+        | {oi + "id": call_id, oi + "function.arguments": arguments},
         "vercel": {
             "ai.operationId": "ai.generateText.doGenerate",
-            "ai.response.toolCalls": json.dumps(
-                [{"toolCallId": call_id, "toolName": name, "input": json.loads(arguments)}]
-            ),
+            "ai.response.toolCalls": json.dumps(vercel),
         },
-        "traceloop": {
-            "llm.request.type": "chat",
-            "gen_ai.completion.0.tool_calls.0.id": call_id,
-            "gen_ai.completion.0.tool_calls.0.name": name,
-            "gen_ai.completion.0.tool_calls.0.arguments": arguments,
-        },
-        "pydantic-ai, older": {
-            "gen_ai.operation.name": "chat",
-            "events": json.dumps([{"event.name": "gen_ai.choice", "message": {"tool_calls": openai}}]),
-        },
+        "traceloop": {"llm.request.type": "chat", traceloop + "id": call_id}
+        | {traceloop + "name": name, traceloop + "arguments": arguments},
+        "pydantic-ai, older": CHAT | {"events": json.dumps(events)},
     }
 
 
-@pytest.mark.parametrize("dialect", answers_with_call())
+@each_row("dialect", answers_with_call())
 def test_call_in_model_answer_and_its_tool_span_are_one_call(dialect):
     model = child("chat", answers_with_call()[dialect], at=1)
     for attributes in (CAPTURED, WITHOUT_ID):
@@ -147,9 +107,8 @@ def test_call_in_model_answer_and_its_tool_span_are_one_call(dialect):
 
 def test_model_answers_and_choice_events_name_calls():
     calls = [{"id": "c1", "function": {"name": "refund", "arguments": TEXT}}]
-    chat = child("chat", {"gen_ai.operation.name": "chat"})
     events = (Event("gen_ai.choice", {"message": {"tool_calls": calls}}),)
-    (call,) = read(span("chat", "1" * 16, attributes=chat.attributes, events=events)).calls
+    (call,) = read(child("chat", CHAT, events=events)).calls
     assert call.arguments == ARGUMENTS
     model = child("chat", answers_with_call()["genai"])
     result = read(model, child("x", EXECUTES | {"gen_ai.tool.call.id": "c1"}, at=20))
@@ -185,36 +144,50 @@ def test_spans_of_two_instrumentations_count_once():
     assert len(read(first, child("refund", inner, at=50, scope="b")).calls) == 2
     first = child("chat", answers_with_call()["genai"], scope="a")
     assert len(read(first, child("chat", answers_with_call()["openinference"], scope="b")).calls) == 1
-    outer = child("chat", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 7}, took=50)
+    outer = child("chat", CHAT | {"gen_ai.usage.input_tokens": 7}, took=50)
     inner = child("chat", answers_with_call()["genai"], parent=outer.span_id)
     result = read(outer, inner)
     assert ([call.id for call in result.calls], result.input_tokens) == (["c1"], 7)
 
 
-def test_span_calls_are_ordered_by_start_and_capped_at_1000():
+def test_span_calls_are_ordered_by_start_and_capped_at_1000_and_tokens_counted_once():
     late = child("tool", DIALECTS["genai"] | {"gen_ai.tool.name": "late", "gen_ai.tool.call.id": "c2"}, at=30)
     early = child("tool", DIALECTS["genai"], at=10, took=100)
     assert [call.name for call in read(late, early).calls] == ["refund", "late"]
     flood = [child("tool", GENAI | {"gen_ai.tool.call.id": f"c{i}"}, at=i) for i in range(1500)]
     result = read(*flood)
     assert (len(result.calls), result.missing is None) == (1000, False)
+    usage = CHAT | {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2}
+    outer = child("chat", usage)
+    inner = child(
+        "chat", {"openinference.span.kind": "LLM", "llm.token_count.prompt": 10}, parent=outer.span_id
+    )
+    result = read(outer, inner, child("chat", usage, at=50))
+    assert (result.input_tokens, result.output_tokens, read().input_tokens) == (20, 4, None)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "hint"),
+SPAN_ONLY = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
+
+
+@each_row(
+    ("attributes", "scope", "hint"),
     [
-        (GENAI, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
-        (GENAI | {"traceloop.workflow.name": "w"}, "TRACELOOP_TRACE_CONTENT=true"),
-        (GENAI | {"gen_ai.tool.call.arguments": TOO_LONG}, "more than 1,000,000 characters"),
-        (OPENINFERENCE | {"input.value": "__REDACTED__"}, "hide_inputs"),
-        (OPENINFERENCE | {"input.value": "A-1"}, "without its name"),
-        (GENAI | {"gen_ai.tool.call.arguments": "[1]"}, "no JSON object"),
+        (GENAI, "", SPAN_ONLY),
+        (GENAI | {"traceloop.workflow.name": "w"}, "", "TRACELOOP_TRACE_CONTENT=true"),
+        (GENAI | {"gen_ai.tool.call.arguments": TOO_LONG}, "", "more than 1,000,000 characters"),
+        (OPENINFERENCE | {"input.value": "__REDACTED__"}, "", "hide_inputs"),
+        (OPENINFERENCE | {"input.value": "A-1"}, "", "without its name"),
+        (GENAI | {"gen_ai.tool.call.arguments": "[1]"}, "", "no JSON object"),
+        (GENAI, "pydantic-ai", "include_content=True"),
+        (GENAI, "openinference.instrumentation.langchain", "OPENINFERENCE_HIDE_INPUTS=false"),
+        (GENAI, "gcp.vertex.agent", "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true"),
+        (GENAI, "ai", "recordInputs: true"),
+        (GENAI, "opentelemetry.util.genai", SPAN_ONLY),
     ],
 )
-def test_uncaptured_arguments_have_hint_with_cause_or_setting(attributes, hint):
-    (call,) = read(child("tool", attributes)).calls
-    assert call.arguments is None
-    assert hint in call.not_captured
+def test_uncaptured_arguments_have_hint_with_cause_or_setting(attributes, scope, hint):
+    (call,) = read(child("tool", attributes, scope=scope)).calls
+    assert (call.arguments, hint in call.not_captured) == (None, True)
 
 
 def test_bare_argument_value_gets_parameter_name_from_schema_or_model_call():
@@ -244,28 +217,6 @@ def test_failed_call_has_error_status_and_its_agent():
     assert (str(call.status), call.id) == ("error", "c1")
 
 
-def test_tokens_of_nested_model_spans_are_counted_once():
-    usage = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2}
-    usage |= {"gen_ai.operation.name": "chat"}
-    outer = child("chat", usage)
-    llm = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 10}
-    inner = child("chat", llm, parent=outer.span_id)
-    result = read(outer, inner, child("chat", usage, at=50))
-    assert (result.input_tokens, result.output_tokens, read().input_tokens) == (20, 4, None)
-
-
-def test_hint_for_missing_arguments_names_setting_of_instrumentation():
-    for scope, switch in (
-        ("pydantic-ai", "include_content=True"),
-        ("openinference.instrumentation.langchain", "OPENINFERENCE_HIDE_INPUTS=false"),
-        ("gcp.vertex.agent", "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true"),
-        ("ai", "recordInputs: true"),
-        ("opentelemetry.util.genai", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
-    ):
-        (call,) = read(child("tool", GENAI, scope=scope)).calls
-        assert switch in call.not_captured
-
-
 @each_row(
     ("spans", "expected"),
     [
@@ -285,18 +236,22 @@ def test_span_progress_is_derived_from_root_parent_and_server_spans(spans, expec
         assert evidence.progress(spans, TURN, 0) == Progress.WHOLE
 
 
-TRUNCATED = {
-    "too long": {"gen_ai.output.messages": TOO_LONG},
-    "cut off": {"gen_ai.output.messages": '[{"parts": [{"type": "text"'},
-    "Vercel": {"ai.response.text": "Hello", "ai.response.toolCalls": '[{"toolName": "ref'},
-    "pydantic-ai, older": {"events": '[{"event.name": "gen_ai.choi'},
-}
+OPENINFERENCE_LLM = {"openinference.span.kind": "LLM"}
+LONG_EVENT = (Event("gen_ai.choice", {"message": TOO_LONG}),)
 
 
-@each_row("truncated", [*TRUNCATED.values(), None])
-def test_truncated_model_answer_leaves_calls_incomplete(truncated):
-    events = (Event("gen_ai.choice", {"message": TOO_LONG}),) if truncated is None else ()
-    model = child("chat", {"gen_ai.operation.name": "chat"} | (truncated or {}), events=events)
+@each_row(
+    ("truncated", "events"),
+    [
+        ({"gen_ai.output.messages": TOO_LONG}, ()),
+        ({"gen_ai.output.messages": '[{"parts": [{"type": "text"'}, ()),
+        ({"ai.response.text": "Hello", "ai.response.toolCalls": '[{"toolName": "ref'}, ()),
+        ({"events": '[{"event.name": "gen_ai.choi'}, ()),  # pydantic-ai, older
+        ({}, LONG_EVENT),
+    ],
+)
+def test_truncated_model_answer_leaves_calls_incomplete(truncated, events):
+    model = child("chat", CHAT | (truncated or {}), events=events)
     assert "may hold more tool calls" in read(model).missing
     assert "may hold more tool calls" in read(model, child("tool", GENAI, at=50)).missing
 
@@ -309,24 +264,21 @@ def test_truncated_model_answer_leaves_calls_incomplete(truncated):
         ({"gen_ai.response.finish_reasons": ["stop"]}, "do not show what they answered"),
         ({"gen_ai.output.messages": "[]"}, "do not show what they answered"),
         ({"gen_ai.completion.0.finish_reason": "stop", "traceloop.workflow.name": "w"}, "TRACE_CONTENT=true"),
-        (
-            {"openinference.span.kind": "LLM", "llm.output_messages.0.message.content": "__REDACTED__"},
-            "content on",
-        ),
+        (OPENINFERENCE_LLM | {"llm.output_messages.0.message.content": "__REDACTED__"}, "content on"),
         ({"gen_ai.output.messages": '[{"parts": [{"type": "text"}]}]'}, None),
         ({"gen_ai.completion.0.content": "Hello"}, None),
         ({"ai.operationId": "ai.generateText.doGenerate", "ai.response.text": "Hello"}, None),
-        ({"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}, None),
+        (OPENINFERENCE_LLM | {"llm.output_messages.0.message.role": "assistant"}, None),
     ],
 )
 def test_model_span_without_answer_leaves_calls_incomplete(attributes, missing):
-    model = child("chat", {"gen_ai.operation.name": "chat"} | attributes)
+    model = child("chat", CHAT | attributes)
     if missing is None:
         assert read(model).missing is None
         return
     assert missing in read(model).missing
     assert read(model, child("tool", GENAI, at=20)).missing is None
-    answered = child("chat", {"gen_ai.operation.name": "chat"} | attributes, failed=True)
+    answered = child("chat", CHAT | attributes, failed=True)
     assert read(answered).missing is None  # a failure is an answer without calls
 
 
@@ -378,7 +330,6 @@ def wrapped(**fields) -> str:
     return json.dumps({"input_str": str(ARGUMENTS), "tags": None, "metadata": {}, **fields})
 
 
-TRACELOOP = {"traceloop.span.kind": "tool", "traceloop.entity.name": "refund"}
 WRAPPED = {
     "inputs": (wrapped(inputs=ARGUMENTS, kwargs={"color": "green", "name": "refund"}), ARGUMENTS),
     "inputs as JSON": (wrapped(inputs=TEXT, kwargs={}), ARGUMENTS),
@@ -411,7 +362,7 @@ def test_wrapped_call_arguments_are_unwrapped_or_unknown(how, attribute):
     assert (call.not_captured is None) == (expected is not None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         (json.dumps({"args": [], "kwargs": ARGUMENTS}), ARGUMENTS),
@@ -497,7 +448,7 @@ def test_malformed_operations_and_cyclic_parents_are_ignored():
 def test_text_repeated_by_consecutive_spans_is_kept_once():
     instructions, other = "Be kind. " * 50, "Be brief. " * 50
     texts = [instructions, instructions, other, instructions, "short", "short"]
-    chats = [{"gen_ai.operation.name": "chat", "gen_ai.system_instructions": text} for text in texts]
+    chats = [CHAT | {"gen_ai.system_instructions": text} for text in texts]
     models = [child("chat", chat, at=at) for at, chat in enumerate(chats)]
     long = CAPTURED | {"gen_ai.tool.call.arguments": json.dumps({"note": "x" * 500})}
     tools = [child("tool", long | {"gen_ai.tool.call.id": f"c{at}"}, at=20 * at) for at in (1, 2)]
@@ -518,10 +469,10 @@ def test_spans_belong_to_the_turn_of_their_ancestor_or_start_time():
     assert belonging == {"a" * 16: [first, background, early, settled], "b" * 16: [second, orphan]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "complete"),
     [
-        ({"gen_ai.operation.name": "chat", "gen_ai.completion.0.content": "Hello"}, False),
+        (CHAT | {"gen_ai.completion.0.content": "Hello"}, False),
         (GENAI, False),
         ({}, False),
         ({"openinference.span.kind": "RETRIEVER"}, True),
@@ -534,3 +485,24 @@ def test_span_with_dropped_attributes_makes_calls_incomplete(attributes, complet
     assert (result.missing is None) == complete
     assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in result.missing
     assert read(agent, child("x", attributes)).missing is None
+
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
+RECORDED_CALLS = [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": 42})]
+
+
+def test_every_framework_has_a_recording():
+    assert {file.stem for file in RECORDED} == {"sdk", "sdk-json", "node-json", "pydantic-ai", "langgraph"}
+
+
+@each_row("file", RECORDED)
+def test_recorded_spans_show_each_call_once_in_order(file):
+    received, parent = spans.read(file.read_bytes(), "application/json"), "b" * 16
+    assert {span.trace_id for span in received} == {"a" * 32}
+    turn = by_turn({each.span_id: each for each in received}, [TurnSpan(parent, 0)], {})[parent]
+    assert evidence.progress(turn, parent, 1) >= Progress.WHOLE
+    result = evidence.read(turn)
+    assert (result.missing, [(call.name, call.arguments) for call in result.calls]) == (None, RECORDED_CALLS)
+    assert result.models == (("function:respond:",) if file.stem == "pydantic-ai" else ())
+    if file.stem in {"sdk", "pydantic-ai"}:
+        assert {call.agent for call in result.calls} == {"refunds"}
