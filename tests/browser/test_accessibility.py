@@ -4,16 +4,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = pytest.mark.browser
-
 TEST = "#Retail%20assistant/Gives%20Gold%20members%20their%20sixty%20days"
 VIEWS = ("", TEST, f"{TEST}/1/vs1")
 """The overview, a test, and a test beside the baseline."""
-
 ALL = {"rules": {"target-size": {"enabled": True}}}
 """Every rule of axe, and one of WCAG 2.2 AA that it leaves out unless asked."""
 COLORS = {"runOnly": ["color-contrast"]}
 SHAPES = {"rules": {"target-size": {"enabled": True}, "color-contrast": {"enabled": False}}}
-
 FOCUS = """() => {
   const style = getComputedStyle(document.activeElement);
   const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;

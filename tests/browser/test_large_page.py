@@ -12,7 +12,6 @@ from ci_evals.reports.page import page as pages
 from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
-
 TRIALS = 2_000
 MOST_LOOPS = 4
 """The longest that it may take, in times of a fixed loop: 2 seconds where the loop takes half a second."""

@@ -16,7 +16,6 @@ from ci_evals.reports.page import page as pages
 from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
-
 OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index === trial"
 """Whether a trial of a test is shown."""
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 pytestmark = pytest.mark.browser
-
 FAILED = "Evals failed: 1\u00a0test broke since the baseline"
 ROWS = "#tests tbody tr:not([hidden])"
 

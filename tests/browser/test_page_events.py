@@ -4,7 +4,6 @@ import page_watch
 import pytest
 
 pytestmark = pytest.mark.browser
-
 WICKED = """<!doctype html><meta charset="utf-8"><title>x</title><link rel="stylesheet" href="style.css">
 <img src="http://127.0.0.1:9/pixel.png"><a id="away" href="about:blank">x</a><script>
 console.error("complaint"); console.log("only said"); alert("boo"); window.open("about:blank");

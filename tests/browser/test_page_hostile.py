@@ -14,7 +14,6 @@ from ci_evals.reports.story.story import story_of
 from ci_evals.support.text import visible
 
 pytestmark = pytest.mark.browser
-
 LOOK = """() => {
   window.madeOf = (root) => {
     const parts = [...root.querySelectorAll("*")];
@@ -32,7 +31,6 @@ LOOK = """() => {
   };
 }"""
 """What something on the page is made of."""
-
 WALK = """async (numbers) => {
   const test = document.getElementById("test");
   const drawn = () => test.querySelector(".turn");

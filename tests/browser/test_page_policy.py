@@ -3,7 +3,6 @@
 import pytest
 
 pytestmark = pytest.mark.browser
-
 TRY = """async () => {
   const add = (tag, props) => document.body.append(Object.assign(document.createElement(tag), props));
   const attempts = {

@@ -8,7 +8,6 @@ from ci_evals.reports.page import page as pages
 from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
-
 FAILED, EXCLUDED = "#Refunds/Refund%20too%20late/1", "#Refunds/Refund%20too%20late/3"
 GRADED = "#Refunds/Refund%20in%20time/1"
 SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slice(from, to))"""

@@ -11,7 +11,6 @@ from test_accessibility import ALL, COLORS, violations
 from ci_evals.extensions.calibration import items, sheet, sheet_reading
 
 pytestmark = pytest.mark.browser
-
 SCRIPT = "</script><script>document.title = 'owned'</script>"
 HOSTILE = [*CORPUS, *labeled_runs.FORMULAS, SCRIPT, "a\nb;=1\n- c"]
 

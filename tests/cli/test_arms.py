@@ -11,7 +11,6 @@ from refusals import refusal
 from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
-
 KEYS = {"CI_EVALS_AGENT_KEY": "a-key-of-the-agent", "OTHER_KEY": "another-key-91d2c7"}
 SUITE = "shop.json"
 OPTIONS = ("--provider=offline", "--parallel=8", "--loops=3", "--min-score=0")

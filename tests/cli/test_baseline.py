@@ -16,7 +16,6 @@ from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.reports.names import RESULTS
 
 pytestmark = pytest.mark.slow
-
 BROKEN = "RETURN_REQUEST"
 FAILING_TESTS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
 """Tests that the broken workflow cannot pass."""

@@ -10,7 +10,6 @@ from refusals import refusal
 from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
-
 BROKEN = "RETURN_REQUEST"
 OFFLINE = ("--provider=offline", "--regression=significant", "--parallel=8", "--min-score=0")
 ALWAYS = (*OFFLINE, "--both-sides=always")

@@ -13,7 +13,6 @@ from commands import CLEAN_ENV, action, ci_evals, read_results, start, write_sui
 from github_runner import Step
 
 pytestmark = pytest.mark.slow
-
 REPLY = """
 def reply(message, session):
     number = session.state["number"] = session.state.get("number", 0) + 1
@@ -140,7 +139,6 @@ def reply(message):
     os.kill(os.getppid(), int(os.environ["SIGNAL"]))
     time.sleep(60)
 """
-
 BLOCKING = HANGING.replace("def reply", "async def reply")
 
 

@@ -8,7 +8,6 @@ import world
 from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
-
 TEST = {"evaluations": [{"criterion": "Is polite"}]}
 PASS = fakes.judge_answer("pass", "It greets.", (1, "You said: Hello"))
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}, "free": {"input": 0, "output": 0}}}

@@ -11,7 +11,6 @@ from commands import ci_evals, comment_and_page_show, read_results
 from each_row import each_row
 
 pytestmark = pytest.mark.slow
-
 AGENTS = {
     "good": 'return "yes"',
     "bad": 'return "no"',

@@ -9,7 +9,6 @@ import world
 from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
-
 MEANING = {"criterion": "City", "strict": "answer_matches", "match": "semantic", "expected": "Paris"}
 TEXT = {"criterion": "It says so", "strict": "answer_matches", "expected": "Lutetia"}
 TEST = {"evaluations": [MEANING, TEXT]}

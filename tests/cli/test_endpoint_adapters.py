@@ -13,7 +13,6 @@ from endpoints import Endpoint, EndpointRequest, completion, tool_calls
 from refusals import refusal
 
 pytestmark = pytest.mark.slow
-
 OFFLINE = "--provider=offline"
 CHECKS = [
     {"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"},

@@ -8,7 +8,6 @@ import pytest
 from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
-
 KEY = "6f1d2a90c7b3e4"
 CODE = """
 import json, os, sys
@@ -33,7 +32,6 @@ if __name__ == "__main__":
                 print(json.dumps(str(tell("command agent"))), flush=True)
 """
 PYTHON = sys.executable
-
 OWN_KEYS = dict.fromkeys(
     ("LLM_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN"), KEY
 )

@@ -7,9 +7,7 @@ import pytest
 from commands import ci_evals, read_results, write_suite
 
 pytestmark = pytest.mark.slow
-
 IN_PROCESS = ("--provider=offline", "--agent-in-process")
-
 PYTHON = """
 import json, sys
 SCRIPT = json.load(open("script.json"))
@@ -29,7 +27,6 @@ for line in sys.stdin:
         print(json.dumps(told), flush=True)
 """
 ADAPTERS = {"python": "python:shop:reply", "command": f"command: {sys.executable} -I program.py"}
-
 REFUNDED = {"text": "I have refunded 49.90 dollars."}
 NOTHING = {"workflows": [], "params": {}, "rules": [], "integrations": [], "error": False}
 BYE = {"text": "Bye"} | NOTHING

@@ -12,7 +12,6 @@ from each_row import each_row
 from github_api import FORK, REPOSITORY, TOKEN
 
 pytestmark = pytest.mark.slow
-
 BASE_URL = "baseUrl"
 UNTRUSTED_SUITE = "a suite may not read the environment in a checkout"
 
@@ -176,7 +175,6 @@ second:
   agent-key: ${{OTHER_SECRET}}
 """
 OTHER = "other-secret-77c1f0"
-
 OPTIONS_IN_CHECKOUT = {
     "a file of agents": ["--arms=theirs.yaml"],
     "its options of an adapter": ["--against=adapter-options=theirs.yaml"],

@@ -5,9 +5,7 @@ from commands import ci_evals, read_results, write_suite
 from each_row import each_row
 
 pytestmark = pytest.mark.slow
-
 IN_PROCESS = ("--provider=offline", "--agent-in-process")
-
 JUNIT = '<testsuite tests="1"><testcase name="greets" classname="shop"/></testsuite>'
 
 

@@ -17,7 +17,6 @@ from github_api import REPOSITORY, TOKEN
 from ci_evals.extensions.demo.server import DemoServer
 
 pytestmark = pytest.mark.slow
-
 HELLO = {"evaluations": [{"criterion": "It answers", "strict": "regex", "pattern": "."}]}
 IMPOSSIBLE = {"evaluations": [{"criterion": "It sings", "strict": "contains", "text": "la la la"}]}
 DEMO = {"adapter": "demo", "agentId": "demo-hr", "apiKey": "none-needed"}

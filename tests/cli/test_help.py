@@ -21,7 +21,6 @@ from ci_evals.cli.settings.help import sections
 from ci_evals.cli.settings.run_command import RunSettings
 
 pytestmark = pytest.mark.slow
-
 COMMANDS = get_command(app).commands
 
 

@@ -19,7 +19,6 @@ from ci_evals.support.redaction import Redactor
 
 pytestmark = pytest.mark.slow
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-
 AGENT = {"adapter": "python:agent:reply", "agentId": None, "apiKey": None}
 NEVER = {"evaluations": [{"criterion": "No", "strict": "contains", "text": "Never"}]}
 KEY = "agent-key-3f9c77aa51"
@@ -69,7 +68,6 @@ def forge():
         error = {"kind": "usage", "words": ["forged", "", ""]}
         child._write(json.dumps({"id": number, "error": error}).encode() + b"\\n")
 """
-
 PROCESS_ENDED = "the agent's process ended (exit status 0) in the middle of a reply"
 TRICKS = {
     "exit": ("os._exit(0)", PROCESS_ENDED),

@@ -104,7 +104,6 @@ def test_every_file_reading_option_is_covered_by_these_tests():
 
 OTHER_KINDS = (1, 2, 4)
 """The positions, among `bad_files`, of the device, the socket and the folder."""
-
 SUFFIXES = {"suites": ".json", "prices": ".json", "labels": ".csv"}
 
 

@@ -12,7 +12,6 @@ from commands import ci_evals, read_files, read_results, start, write_suite
 from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
-
 SUITES = sorted((ROOT / "suites").rglob("*.json"))
 
 

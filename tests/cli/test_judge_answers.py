@@ -11,7 +11,6 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 pytestmark = pytest.mark.slow
-
 GOOD = fakes.judge_answer("pass", "Turn 1 greets.", looked_at=[1])
 SECRET = "suite-key-7f2d91"
 

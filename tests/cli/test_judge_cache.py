@@ -14,7 +14,6 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
 pytestmark = pytest.mark.slow
-
 TEST = {"name": "Greets", "evaluations": [{"criterion": "Is polite"}, {"criterion": "Is brief"}]}
 PRICES = {"models": {"judge": {"input": 1000, "output": 1000}}}
 

@@ -18,7 +18,6 @@ from seeded_judges import prompt_block
 from ci_evals.grading import control
 
 pytestmark = pytest.mark.slow
-
 TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
 CONTROL_QUESTIONS = len(TRUTH)
 TEST = {"evaluations": [{"criterion": "It greets"}]}

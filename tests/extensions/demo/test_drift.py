@@ -16,7 +16,6 @@ from ci_evals.extensions.demo.server import DemoServer
 from ci_evals.extensions.demo.serving import DemoBehavior
 
 pytestmark = pytest.mark.slow
-
 KEYS = {"CI_EVALS_AGENT_KEY": "a-key-of-the-agent"}
 SUITE, NOISE, DRIFT = "shop.json", 0.08, 1.4
 BROKEN = ("RETURN_REQUEST",)

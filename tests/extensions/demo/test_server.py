@@ -332,12 +332,10 @@ def test_world_lists_real_bookings_per_task_and_needs_no_key():
 
     nothing = {"orders": {}, "bookings": {}, "balances": {}}
     (texts, booked, other), (claimed, unbooked, _) = worlds(), worlds(Misbehavior.CLAIMS)
-
     assert booked == nothing | {"balances": {"E-1": {"vacation_days": 7}}}
     assert (other, unbooked) == (nothing, nothing)
     assert texts == claimed
     api = Api(FaultProfile())
-
     empty = {"orders": {}, "bookings": {}, "balances": {}}
     assert api.answer("GET", "/ia-controller/world/t%2F1", None, b"").body == empty
     assert api.answer("POST", "/ia-controller/world/t1", None, b"").status == 404

@@ -9,7 +9,6 @@ AGENT = (
 )
 FACTS = ("48127", "ida@example.com")
 KNOWN = "You want the money for your order back, since the lamp arrived broken."
-
 PLAIN = (
     (
         "Hello, I would like a refund for a lamp that arrived broken.",
@@ -32,7 +31,6 @@ PLAIN = (
         "Okay, then I will take the voucher instead of the money.",
     ),
 )
-
 WITH_TRAIT = {
     "one_fact_at_a_time": (
         ("I want my money back.", "My order is 48127.", "You can write to ida@example.com."),

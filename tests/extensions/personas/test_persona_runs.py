@@ -6,7 +6,6 @@ import pytest
 from commands import ci_evals
 
 pytestmark = pytest.mark.slow
-
 SUITE = """
 name: Shop
 adapter: python:agent:reply
