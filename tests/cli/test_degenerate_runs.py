@@ -181,10 +181,3 @@ def test_arms_file_with_one_agent_is_rejected_and_one_trial_proves_nothing(folde
     assert (today["score"], other["score"]) == (100, 0)  # one without settings is the suite's own
     assert (other["delta"], other["pAdjusted"]) == (-100, 1)
     assert "−100.0 above 0.99" in completed
-
-
-def test_single_round_mentions_no_earlier_rounds(folder):
-    record(folder, "main", 1, 2)
-    exit_code, comparison = compare(folder, 1, "--baseline=main", "--rounds=2")
-    assert exit_code == 0, comparison
-    assert "arlier rounds" not in (folder / "results/summary.md").read_text()

@@ -1,6 +1,5 @@
 """Semantic checks on the command line, with embedding models of providers and local ones."""
 
-import json
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -94,6 +93,7 @@ def test_key_or_embedding_model_is_only_required_if_needed(tmp_path, agent, fold
     text = write_suite(tmp_path, {"evaluations": [TEXT]})
     assert ci_evals("run", text, cwd=tmp_path, env=env_of(agent)).returncode == 0
     assert ci_evals("run", text, *args, cwd=tmp_path, env=env_of(agent)).returncode == 0
+    assert read_results(tmp_path)["suites"][0]["embeddingModel"] is None
 
 
 def test_offline_run_without_embedding_model_has_no_verdict(tmp_path, agent):
@@ -122,6 +122,7 @@ def test_local_embedding_model_works_with_every_provider(tmp_path, agent, folder
     results = read_results(tmp_path)
     assert [test["outcome"] for test in results["suites"][0]["tests"]] == ["passed", "failed"]
     assert (results["usage"]["costUsd"], results["usage"]["unpriced"]) == (0, [])
+    assert results["suites"][0]["embeddingModel"] == f"local:{folder}"
 
 
 def test_plan_counts_calls_of_embedding_model(tmp_path, agent):
@@ -137,31 +138,3 @@ def test_plan_counts_calls_of_embedding_model(tmp_path, agent):
     assert "cost        none" in ran.stdout
     text = write_suite(tmp_path, {"evaluations": [TEXT]})
     assert "embedding" not in ci_evals("plan", text, cwd=tmp_path, env=env_of(agent)).stdout
-
-
-def test_runs_with_different_embedding_models_are_not_compared(tmp_path, agent, models, folder):
-    """A suite without semantic checks does not care."""
-    suite = write_suite(tmp_path, TEST)
-
-    def run(output: str, *args: str) -> None:
-        ci_evals("run", suite, f"--output-dir={output}", *args, cwd=tmp_path, env=env_of(agent, models))
-
-    def reasons(head: str, base: str) -> list[str]:
-        ran = ci_evals("compare", head, base, "--format=json", cwd=tmp_path)
-        comparison = json.loads(ran.stdout)["comparison"]
-        return [reason for one in comparison["suites"] for reason in one["reasons"]] + comparison["reasons"]
-
-    run("one")
-    run("other", "--embedding-model=my-vectors")
-    run("offline", "--provider=offline")
-    run("local", "--provider=offline", f"--embedding-model=local:{folder}")
-    run("again")
-    message = "the embedding model changed from text-embedding-3-small to my-vectors"
-    assert any(message in reason for reason in reasons("other", "one"))
-    message = f"the embedding model changed from none to local:{folder}"
-    assert any(message in reason for reason in reasons("local", "offline"))
-    assert reasons("again", "one") == []
-    suite = write_suite(tmp_path, {"evaluations": [TEXT]})
-    run("a", "--embedding-model=x")
-    run("b", "--embedding-model=y")
-    assert reasons("a", "b") == []

@@ -57,19 +57,15 @@ def failures(outcomes: list) -> int:
     return sum(failed for failed, _ in outcomes)
 
 
-def test_drifted_noise_depends_only_on_the_day():
+def test_drifted_noise_depends_only_on_the_day_is_announced_and_never_negative(tmp_path):
     noises = {drifted(NOISE, DRIFT, day) for day in range(20)}
     assert len(noises) == 20
     assert drifted(NOISE, DRIFT, 3) == drifted(NOISE, DRIFT, 3)
     assert drifted(NOISE, 0, 3) == NOISE
     assert drifted(0.9, 5, 3) <= 1
-
-
-def test_demo_agent_announces_its_drift_and_refuses_a_negative_one(tmp_path):
     message = str(DemoBehavior(NOISE, 1, None, None, DRIFT, 3))
     assert f"it slips at {100 * drifted(NOISE, DRIFT, 3):.3g} % of messages" in message
-    ran = ci_evals("demo-agent", "--drift=-1", cwd=tmp_path)
-    assert ran.returncode == 2
+    assert ci_evals("demo-agent", "--drift=-1", cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.simulate

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from each_row import each_row
 
 from ci_evals.extensions.demo import catalog, engine, extraction
@@ -129,7 +128,7 @@ def test_demo_workflow_asks_confirms_answers_and_ends():
     assert talk(*lines, deposit=90) == talk(*lines, deposit=90)
 
 
-def test_declined_or_unclear_confirmation_does_not_run_the_action():
+def test_unconfirmed_action_does_not_run_and_corrected_value_restarts_workflow():
     declined, after = talk("deposit of B-1", "No, wait", "yes")[1:]
     assert declined.text == "Not paid. Anything else?"
     assert after.text == "What is it about?"
@@ -137,25 +136,19 @@ def test_declined_or_unclear_confirmation_does_not_run_the_action():
     again, lost = talk("deposit of B-1", "hm", "hm")[1:]
     assert again.text == "Pardon? Shall I pay 74.50?"
     assert lost.workflows == ("DEPOSIT_REFUND", engine.FORWARDING)
-
-
-def test_corrected_value_restarts_workflow():
     corrected = last("deposit of B-2x? No: B-1", "Sorry, I meant B-2")
     assert (calls(corrected), rules(corrected)) == ([("ledger", 404)], ["no-booking"])
     assert last("deposit of B-2", "deposit").text == "Which booking?"
     assert last("deposit of B-1", "no", "my deposit after all").text == "Shall I pay 74.50?"
 
 
-def test_answer_to_pending_question_takes_precedence_over_other_intent():
+def test_pending_question_takes_precedence_over_intent_and_phrases_are_mapped_to_values():
     assert last("deposit", "I would rather hire a bike").workflows == ("HIRE",)
     hired = "Hired for 3 days on the day plan. Anything else?"
     assert last("hire", "3 days, and then the deposit").text == hired
     assert last("I want to hire", "5").text == "Hired for 5 days on the day plan. Anything else?"
     assert last("I want to hire 5").type is ResponseType.QUESTION
     assert last("hire", "9" * 5000).params["days"] == "9" * 5000
-
-
-def test_phrases_are_mapped_to_values_and_rule_asks_for_missing_parameter():
     assert last("deposit B-1", "because it rained", late_days=4).params["reason"] == "rain"
     assert last("deposit B-1", "seven reasons", late_days=4).params["reason"] == 7
     assert last("deposit B-1", "my dog ate it!", late_days=4).params["reason"] == "my dog ate it"
@@ -163,7 +156,7 @@ def test_phrases_are_mapped_to_values_and_rule_asks_for_missing_parameter():
     assert (reply.text, reply.because_of_rule, rules(reply)) == ("Why?", True, ["late-return"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "variables", "kind", "fired"),
     [
         ("deposit of B-1, it rained", {"late_days": 31}, ResponseType.BLOCKED, ["late-return", "very-late"]),

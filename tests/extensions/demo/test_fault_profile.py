@@ -3,6 +3,7 @@
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import httpx2
 import pytest
@@ -103,16 +104,13 @@ def test_noise_sets_share_of_faulty_replies_and_invalid_profile_is_refused():
         DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
-def test_lost_fault_ignores_one_message_and_keeps_conversation_state():
+def test_lost_fault_ignores_one_message_and_hasty_fault_skips_its_rules():
+    """A workflow that is only a rule still replies with the rule's text."""
     texts = ["I want to return something", "HL-30771", "HL-30771"]
     first, lost, after = replies_to(RETAIL, texts, variables=LATE, faults=[None, ReplyFault.LOST])
     assert first.asking_for == ("order-number",)
     assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
     assert codes([after], RuleFired) == ["return-window-closed"]
-
-
-def test_hasty_fault_skips_rules_for_one_message():
-    """A workflow that is only a rule still replies with the rule's text."""
     (calm,) = replies_to(RETAIL, [RETURN], variables=LATE)
     hasty, after = replies_to(RETAIL, [RETURN] * 2, variables=LATE, faults=[ReplyFault.HASTY])
     assert codes([calm], RuleFired) == ["return-window-closed"]
@@ -151,23 +149,35 @@ def test_agent_still_answers_with_any_workflow_broken(name):
                 assert all(reply.text and "{" not in reply.text for reply in replies)
 
 
-@pytest.mark.slow
-def test_run_fails_only_the_tests_of_a_broken_workflow(tmp_path):
-    served = start("demo-agent", "--port=0", "--break=RETURN_REQUEST", cwd=tmp_path)
+@contextmanager
+def demo_agent(folder, *options, **env):
+    """A demo agent in a process of its own; yields the two lines that it prints."""
+    served = start("demo-agent", "--port=0", *options, cwd=folder, env=env)
     try:
-        url = served.stdout.readline().split()[-1]
-        assert "RETURN_REQUEST is broken" in served.stdout.readline()
-        ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
+        yield served.stdout.readline(), served.stdout.readline()
     finally:
         served.send_signal(signal.SIGTERM)
         served.communicate(timeout=300)
+
+
+def run_with(folder, line):
+    """Run the retail suite with the agent that printed this line; return tests and failed checks by name."""
+    options = ("--provider=offline", f"--base-url={line.split()[-1]}")
+    ran = ci_evals("run", "demo:retail", *options, cwd=folder)
     assert ran.returncode == 1, ran.stderr
-    tests = read_results(tmp_path)["suites"][0]["tests"]
-    reasons = {}
-    for test in tests:
-        failed = [item["reason"] for item in test["trials"][0]["findings"] if item["outcome"] == "failed"]
-        if test["score"] < 100:
-            reasons[test["name"]] = failed[0]
+    tests = {test["name"]: test for test in read_results(folder)["suites"][0]["tests"]}
+    failed = {name: [] for name in tests}
+    for name, test in tests.items():
+        failed[name] += [one["reason"] for one in test["trials"][0]["findings"] if one["outcome"] == "failed"]
+    return tests, failed
+
+
+@pytest.mark.slow
+def test_run_fails_only_the_tests_of_a_broken_workflow(tmp_path):
+    with demo_agent(tmp_path, "--break=RETURN_REQUEST") as (line, note):
+        assert "RETURN_REQUEST is broken" in note
+        tests, failed = run_with(tmp_path, line)
+    reasons = {name: failed[name][0] for name, test in tests.items() if test["score"] < 100}
     gold = "gold-extended-window did not fire; fired: gold-member-discount, confirm-before-returning"
     window = "return-window-closed did not fire; fired: confirm-before-returning"
     assert reasons == {
@@ -178,29 +188,29 @@ def test_run_fails_only_the_tests_of_a_broken_workflow(tmp_path):
 
 
 @pytest.mark.slow
-def test_invalid_break_and_noise_options_exit_with_2(tmp_path):
+def test_invalid_options_of_demo_agent_exit_with_2_and_kinds_of_misbehavior_are_listed(tmp_path):
+    kinds = f"Kinds: {', '.join(Misbehavior)}"
     for option, text in (
         ("--break=RETURN_REQEST", "--break: no playbook has a workflow 'RETURN_REQEST'; did you mean"),
         ("--noise=1.5", "Invalid value for '--noise'"),
         ("--noise=nan", "Invalid value for '--noise'"),
+        ("--misbehave=rude,leek", f"--misbehave: unknown kind 'leek' (did you mean 'leak'?). {kinds}"),
+        ("--misbehave=rude,x", f"--misbehave: unknown kind 'x'. {kinds}"),
     ):
         ran = ci_evals("demo-agent", option, cwd=tmp_path)
-        assert ran.returncode == 2
-        assert text in " ".join(ran.stderr.split())
+        assert (ran.returncode, text in " ".join(ran.stderr.split())) == (2, True), ran.stderr
+    lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
+    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehavior)
 
 
 @pytest.mark.slow
 def test_demo_agent_announces_noise_seed_and_broken_workflows(tmp_path):
     """The environment sets them too."""
     env = {"CI_EVALS_BREAK": "RETURN_REQUEST, SICK_LEAVE", "CI_EVALS_SEED": "7"}
-    served = start("demo-agent", "--port=0", "--noise=0.25", cwd=tmp_path, env=env)
-    try:
-        assert served.stdout.readline().startswith("The demo agent listens on http://127.0.0.1:")
-        note = "it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken."
-        assert served.stdout.readline() == f"Note: {note}\n"
-    finally:
-        served.send_signal(signal.SIGTERM)
-        served.communicate(timeout=300)
+    with demo_agent(tmp_path, "--noise=0.25", **env) as (line, note):
+        assert line.startswith("The demo agent listens on http://127.0.0.1:")
+    broken = "RETURN_REQUEST is broken; SICK_LEAVE is broken."
+    assert note == f"Note: it slips at 25 % of messages (seed 7); {broken}\n"
 
 
 def test_skip_rules_ignores_rules_and_confirmations_but_keeps_the_reply():
@@ -313,28 +323,9 @@ def test_demo_agent_with_any_misbehavior_answers_in_every_domain(agent_id, kind)
 
 @pytest.mark.slow
 def test_run_fails_for_a_demo_agent_started_with_misbehave(tmp_path):
-    served = start("demo-agent", "--port=0", "--misbehave=forget_parameter, rude", cwd=tmp_path)
-    try:
-        url = served.stdout.readline().split()[-1]
-        note = "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
-        assert served.stdout.readline() == note
-        ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
-    finally:
-        served.send_signal(signal.SIGTERM)
-        served.communicate(timeout=300)
-    assert ran.returncode == 1, ran.stderr
-    tests = read_results(tmp_path)["suites"][0]["tests"]
-    (late,) = (test for test in tests if test["name"] == "Follows up a late parcel")
-    failed = [item["reason"] for item in late["trials"][0]["findings"] if item["outcome"] == "failed"]
-    assert failed == ["order-number was not extracted; seen: none"]
-    assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehavior.rude)
-
-
-@pytest.mark.slow
-def test_help_and_error_list_all_kinds_of_misbehavior(tmp_path):
-    for given, text in (("leek", "unknown kind 'leek' (did you mean 'leak'?)."), ("x", "unknown kind 'x'.")):
-        ran = ci_evals("demo-agent", f"--misbehave=rude,{given}", cwd=tmp_path)
-        assert ran.returncode == 2
-        assert f"--misbehave: {text} Kinds: {', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
-    lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()
-    assert all(any(line.split()[:1] == [kind] and len(line) > 40 for line in lines) for kind in Misbehavior)
+    with demo_agent(tmp_path, "--misbehave=forget_parameter, rude") as (line, note):
+        assert note == "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
+        tests, failed = run_with(tmp_path, line)
+    late = "Follows up a late parcel"
+    assert failed[late] == ["order-number was not extracted; seen: none"]
+    assert tests[late]["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehavior.rude)

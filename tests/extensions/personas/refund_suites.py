@@ -1,5 +1,8 @@
 """Suites of a shop, for tests of personas and languages."""
 
+from ci_evals.planning.parse import LoadedSuite
+from ci_evals.planning.selection import Selection, plan
+
 HELLO, THANKS = "Hello, I want my money back.", "Thank you, that is all."
 
 
@@ -11,3 +14,15 @@ def refund_test(name: str = "Refund", **fields) -> dict:
         "turns": [{"user": HELLO}, {"user": "auto"}, {"user": THANKS}],
         "evaluations": [{"strict": "not_escalated", "criterion": "No human"}],
     } | fields
+
+
+def digests(loaded: LoadedSuite) -> dict[str, str]:
+    """Each test's digest by its name."""
+    (planned,) = plan([loaded], Selection(), 1).suites
+    return dict(zip([test.name for test in planned.tests], planned.test_digests, strict=True))
+
+
+def chosen(loaded: LoadedSuite, names: str | None = None, *, tags: str | None = None) -> list[str]:
+    """The tests that these options select."""
+    (planned,) = plan([loaded], Selection.of(names, tags), 1).suites
+    return [test.name for test in planned.tests]

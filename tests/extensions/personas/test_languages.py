@@ -7,7 +7,7 @@ import pytest
 import yaml
 from each_row import each_row
 from jsonschema import Draft202012Validator
-from refund_suites import HELLO, THANKS, refund_test
+from refund_suites import HELLO, THANKS, chosen, digests, refund_test
 
 from ci_evals.adapters.suites import sources
 from ci_evals.domain.errors import SuiteError, UsageError
@@ -56,11 +56,6 @@ def problems(read):
         return [f"{problem.file}: {problem.path}: {problem.message}" for problem in refused.value.problems]
 
     return found
-
-
-def digests(loaded: LoadedSuite) -> dict[str, str]:
-    (planned,) = plan([loaded], Selection(), 1).suites
-    return dict(zip([test.name for test in planned.tests], planned.test_digests, strict=True))
 
 
 def names(loaded: LoadedSuite) -> list[str]:
@@ -160,13 +155,9 @@ def test_digest_depends_on_translation_and_variable_names(read):
 
 def test_language_is_selected_by_test_name_or_tag(read):
     loaded = read(shop_suite(refund_test(), refund_test("Other")), lock_with(de=GERMAN))
-
-    def chosen(names: str | None, tags: str | None) -> list[str]:
-        (planned,) = plan([loaded], Selection.of(names, tags), 1).suites
-        return [test.name for test in planned.tests]
-
-    assert (chosen("Refund (de)", None), chosen("Refund", None)) == (["Refund (de)"], ["Refund"])
-    assert chosen(None, "language:de") == ["Refund (de)", "Other (de)"]
+    assert chosen(loaded, "Refund (de)") == ["Refund (de)"]
+    assert chosen(loaded, "Refund") == ["Refund"]
+    assert chosen(loaded, tags="language:de") == ["Refund (de)", "Other (de)"]
 
 
 def test_variables_and_canaries_are_resolved_in_translations(read):
@@ -199,21 +190,18 @@ def test_translation_with_other_variables_or_no_text_is_refused(line, text, faul
     assert fault in problem
 
 
-@each_row(
-    ("text", "fault"),
-    [
+def test_variable_default_cannot_make_translation_auto_or_blank(problems, read):
+    for text, fault in (
         ("${A:-auto}", "would be a message of the simulated user (auto)"),
         ("${A:- }", "has no visible character"),
-    ],
-)
-def test_variable_default_cannot_make_translation_auto_or_blank(text, fault, problems, read):
-    line = f"Hello, my friend {text}"
-    suite = shop_suite(refund_test(turns=[{"user": line}], maxTurns=1))
-    assert problems(suite, lock_with(de={line: text})) == [
-        f"shop.yaml: tests[0].turns[0].user: its translation into de {fault}; correct it in shop.lock.yaml"
-    ]
-    german = read(suite, lock_with(de={line: text}), A="Ida").suite.tests[1]
-    assert lines(german) == ["Ida"]
+    ):
+        line = f"Hello, my friend {text}"
+        suite = shop_suite(refund_test(turns=[{"user": line}], maxTurns=1))
+        (problem,) = problems(suite, lock_with(de={line: text}))
+        reason = f"its translation into de {fault}; correct it in shop.lock.yaml"
+        assert problem == f"shop.yaml: tests[0].turns[0].user: {reason}"
+        german = read(suite, lock_with(de={line: text}), A="Ida").suite.tests[1]
+        assert lines(german) == ["Ida"]
 
 
 @each_row(
@@ -292,20 +280,14 @@ def test_translation_replaced_by_original_line_counts_as_weakening(read):
     assert not [*weakenings(before, planned("Guten Tag."))]
 
 
-@each_row(
-    ("languages", "fault"),
-    [
+def test_invalid_or_repeated_language_and_test_named_like_a_variant_are_refused(problems):
+    for languages, fault in (
         (["German"], "languages[0]: 'German' is not the code of a language, such as de or pt-BR"),
         (["de", "de"], "languages[1]: 'de' is given twice; remove one"),
         ("de", "languages: must be a list"),
-    ],
-)
-def test_invalid_or_repeated_language_is_refused(languages, fault, problems):
-    (problem,) = problems(shop_suite(languages=languages), lock_with(de=GERMAN))
-    assert fault in problem
-
-
-def test_test_named_like_a_language_variant_is_refused(problems):
+    ):
+        (problem,) = problems(shop_suite(languages=languages), lock_with(de=GERMAN))
+        assert fault in problem
     suite = shop_suite(refund_test(), refund_test("Refund (de)", languages=[]))
     (problem,) = problems(suite, lock_with(de=GERMAN))
     assert "tests[1].name: 'Refund (de)' is the name of 'Refund' with the language 'de'" in problem
@@ -338,14 +320,13 @@ def test_word_checks_cause_warning_in_other_languages(check, fault, read):
     assert not [warning for warning in map(str, plain) if "a reply in" in warning]
 
 
-def test_lock_file_is_not_read_as_suite_and_needs_suite_from_file(read, tmp_path, monkeypatch):
+def test_lock_file_is_not_read_as_suite_and_needs_suite_from_file(read):
     read(shop_suite(), lock_with(de=GERMAN))
     Path("shop.lock.yaml").write_text("# Translations\ntranslations:\n  de: []\n")
     for pattern in (".", "*.yaml"):
         assert [source.file for source in sources(pattern)] == ["shop.yaml"]
     with pytest.raises(UsageError, match=r"holds no suite: shop\.lock\.yaml has the translations of a suite"):
         sources("shop.lock.yaml")
-    monkeypatch.chdir(tmp_path)
     Path("(suite).lock.yaml").write_text(yaml.safe_dump(lock_with(de=GERMAN)))
     with pytest.raises(SuiteError) as refused:
         load_suite(shop_suite())

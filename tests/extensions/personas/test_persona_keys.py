@@ -5,7 +5,7 @@ import json
 import pytest
 from each_row import each_row
 from jsonschema import Draft202012Validator
-from refund_suites import refund_test
+from refund_suites import chosen, digests, refund_test
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.extensions.personas.traits import TRAITS
@@ -41,9 +41,8 @@ def problems(suite: dict) -> list[str]:
     return [f"{problem.path}: {problem.message}" for problem in refused.value.problems]
 
 
-def digests(suite: dict, **environ: str) -> dict[str, str]:
-    (planned,) = plan([load(json.dumps(suite), "shop.json", Reading(environ))], Selection(), 1).suites
-    return dict(zip([test.name for test in planned.tests], planned.test_digests, strict=True))
+def digests_of(suite: dict, **environ: str) -> dict[str, str]:
+    return digests(load(json.dumps(suite), "shop.json", Reading(environ)))
 
 
 def test_personas_and_matrix_add_each_test_once_per_persona():
@@ -78,41 +77,31 @@ def test_persona_sets_guidelines_language_cluster_tag_and_audit():
 
 
 def test_persona_and_secret_change_only_the_digests_of_their_tests():
-    before = digests(suite_of(auto_test(personas=["rushed", "rude"])))
+    before = digests_of(suite_of(auto_test(personas=["rushed", "rude"])))
     changed = PERSONAS | {"rude": {"traits": ["hostile"]}}
-    after = digests(suite_of(auto_test(personas=["rushed", "rude"]), personas=changed))
+    after = digests_of(suite_of(auto_test(personas=["rushed", "rude"]), personas=changed))
     assert {name for name in before if before[name] != after[name]} == {"Refund (rude)"}
-    assert digests(suite_of(auto_test()))["Refund"] == before["Refund"]
+    assert digests_of(suite_of(auto_test()))["Refund"] == before["Refund"]
     both = [(name, {"code": f"${{{name}}}"}) for name in ("ONE", "TWO")]
     suites = {
         name: suite_of(auto_test(userInfo=info, personas=["rude"]), auto_test("Other")) for name, info in both
     }
-    one, two = (digests(suite, **{name: "secret-12345"}) for name, suite in suites.items())
+    one, two = (digests_of(suite, **{name: "secret-12345"}) for name, suite in suites.items())
     assert {name for name in one if one[name] != two[name]} == {"Refund", "Refund (rude)"}
 
 
 def test_persona_is_selected_by_test_name_or_tag():
     loaded = read(suite_of(auto_test(), auto_test("Other"), personaMatrix=True))
-
-    def chosen(names: str | None, tags: str | None) -> list[str]:
-        (planned,) = plan([loaded], Selection.of(names, tags), 1).suites
-        return [test.name for test in planned.tests]
-
-    assert (chosen("Refund (rude)", None), chosen("Refund", None)) == (["Refund (rude)"], ["Refund"])
-    assert chosen(None, "persona:rude") == ["Refund (rude)", "Other (rude)"]
-
-
-def test_unknown_persona_name_is_reported_at_its_position():
-    suite = suite_of(auto_test(personas=["rushd"]))
-    with pytest.raises(SuiteError) as refused:
-        read(suite)
-    (problem,) = refused.value.problems
-    line = json.dumps(suite, indent=1).splitlines()[problem.line - 1]
-    assert line[problem.column - 1 :] == '"rushd"'
+    assert chosen(loaded, "Refund (rude)") == ["Refund (rude)"]
+    assert chosen(loaded, "Refund") == ["Refund"]
+    assert chosen(loaded, tags="persona:rude") == ["Refund (rude)", "Other (rude)"]
 
 
 SPY = {"personas": {"spy": {"note": "You know the code {{canary.code}}."}}, "personaMatrix": True}
-TYPO = {"rushed": {"traits": ["impatint"]}}
+TYPO = {"personas": {"rushed": {"traits": ["impatint"]}}}
+NO_TRAIT, EMPTY = {"personas": {"rude": {"trait": []}}}, {"personas": {"a": {}}}
+NOBODY = {"personas": {}, "personaMatrix": True}
+OF_TEST = "tests[0].personas"
 MANY = {f"p{number}": {"traits": ["terse"]} for number in range(101)}
 NO_CODE = "is not the code of a language, such as de or pt-BR"
 WRONG_CODES = ("German", "d", "de_AT", "")
@@ -121,33 +110,17 @@ WRONG_CODES = ("German", "d", "de_AT", "")
 @each_row(
     ("test", "suite", "problem"),
     [
-        (
-            {},
-            {"personas": TYPO},
-            "personas.rushed.traits[0]: 'impatint' is not a trait; did you mean 'impatient'?",
-        ),
+        ({}, TYPO, "personas.rushed.traits[0]: 'impatint' is not a trait; did you mean 'impatient'?"),
         (
             {"personas": ["rushd"]},
             {},
-            "tests[0].personas[0]: 'rushd' is not a persona of this suite; did you mean 'rushed'?",
+            f"{OF_TEST}[0]: 'rushd' is not a persona of this suite; did you mean 'rushed'?",
         ),
         ({"persona": ["rude"]}, {}, "tests[0].persona: unknown key; did you mean 'personas'?"),
         ({}, {"personasMatrix": True}, "personasMatrix: unknown key; did you mean 'personaMatrix'?"),
-        (
-            {},
-            {"personas": {"rude": {"trait": []}}},
-            "personas.rude.trait: unknown key; did you mean 'traits'?",
-        ),
-        (
-            {},
-            {"personas": {"a": {}}},
-            "personas.a: has no 'traits', no 'language' and no 'note', so it would change nothing",
-        ),
-        (
-            {},
-            {"personas": {}, "personaMatrix": True},
-            "personaMatrix: needs 'personas', which this suite does not have",
-        ),
+        ({}, NO_TRAIT, "personas.rude.trait: unknown key; did you mean 'traits'?"),
+        ({}, EMPTY, "personas.a: has no 'traits', no 'language' and no 'note', so it would change nothing"),
+        ({}, NOBODY, "personaMatrix: needs 'personas', which this suite does not have"),
         ({}, SPY, "personas.spy.note: refers to the canary 'code', which 'Refund' does not have"),
         ({}, {"personas": MANY}, "personas: may have at most 100 items"),
         ({"personas": [*MANY]}, {}, "tests[0].personas: may have at most 100 items"),
@@ -194,12 +167,15 @@ def test_persona_on_fixed_messages_is_refused_or_skipped():
     assert "It is played without this persona." in str(loaded.warnings[0])
 
 
-def test_unused_persona_causes_warning():
+def test_problems_of_personas_point_to_their_lines_and_an_unused_one_causes_warning():
+    suite = suite_of(auto_test(personas=["rushd"]))
+    with pytest.raises(SuiteError) as refused:
+        read(suite)
+    (problem,) = refused.value.problems
+    line = json.dumps(suite, indent=1).splitlines()[problem.line - 1]
+    assert line[problem.column - 1 :] == '"rushd"'
     (warning,) = read(suite_of(auto_test(personas=["rude"]))).warnings
     assert "no test is played with this persona" in str(warning)
-
-
-def test_persona_variants_point_to_the_line_of_their_test():
     loaded = read(suite_of(auto_test("First"), auto_test(personas=["rude"])))
     assert loaded.test_lines[1] == loaded.test_lines[2] != loaded.test_lines[0]
     at = [loaded.document.problem(("tests", index, "name"), "").line for index in (1, 2)]

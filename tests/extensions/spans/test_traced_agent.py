@@ -106,12 +106,11 @@ async def test_reply_has_calls_and_tokens_of_its_spans():
     assert send.stub.asked[0].headers["baggage"] == f"ci_evals.trial={one[1]}"
 
 
-@pytest.mark.parametrize(("tools", "handed_over"), [(("refund",), True), (("to_person",), False)])
-async def test_escalation_tool_call_in_spans_counts_as_hand_over(tools, handed_over):
-    async with conversing(
-        lambda asked: [(0.1, server_spans(asked, TOOL))], patience=30, quiet=30, escalation_tools=tools
-    ) as send:
-        assert (await send()).hand_over is handed_over
+async def test_escalation_tool_call_in_spans_counts_as_hand_over():
+    for tools, handed_over in ((("refund",), True), (("to_person",), False)):
+        waits = {"patience": 30, "quiet": 30, "escalation_tools": tools}
+        async with conversing(lambda asked: [(0.1, server_spans(asked, TOOL))], **waits) as send:
+            assert (await send()).hand_over is handed_over
 
 
 async def test_further_root_spans_are_awaited_if_reply_has_no_server_span():
@@ -125,7 +124,7 @@ async def test_further_root_spans_are_awaited_if_reply_has_no_server_span():
     assert not reply.tool_calls_partial
 
 
-async def test_missing_parent_span_is_awaited_then_reported_as_partial():
+async def test_missing_parent_span_or_all_spans_are_awaited_then_reported_as_missing():
     lost = {"parentSpanId": "f" * 16}
 
     def late_parent(asked):
@@ -139,9 +138,6 @@ async def test_missing_parent_span_is_awaited_then_reported_as_partial():
     assert [call.name for call in reply.tool_calls] == ["refund"]
     assert reply.tool_calls_partial
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in reply.trace_missing
-
-
-async def test_reply_without_spans_has_unknown_tool_calls():
     async with conversing(lambda asked: [], patience=0.2) as send:
         reply = await send()
         assert (reply.tool_calls, reply.workflows) == (None, None)
@@ -195,9 +191,8 @@ async def test_exporter_counts_as_silent_until_one_of_its_own_spans_arrives():
 
 async def test_spans_are_not_awaited_if_agent_reports_its_own_calls():
     answer = {"text": "Done", "tools": ["refund"]}
-    async with conversing(
-        lambda asked: [(0, server_spans(asked, TOOL))], options=OWN_CALLS, answer=answer, patience=30
-    ) as send:
+    options = {"options": OWN_CALLS, "answer": answer, "patience": 30}
+    async with conversing(lambda asked: [(0, server_spans(asked, TOOL))], **options) as send:
         first = await send()
         assert (first.workflows, first.tool_calls, first.trace) == (("refund",), None, None)
         answer["tools"] = None
@@ -343,7 +338,8 @@ def assert_context(message: str, endpoint: str) -> None:
 
 
 @pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
-async def test_hosted_python_agent_has_turn_span_as_current_span(attribute, tmp_path, monkeypatch):
+async def test_python_agent_has_turn_span_as_current_span(attribute, tmp_path, monkeypatch):
+    """In a process of its own, and in this one."""
     (tmp_path / "mine_traced.py").write_text(CONTEXT_AGENT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -356,10 +352,6 @@ async def test_hosted_python_agent_has_turn_span_as_current_span(attribute, tmp_
         assert_context(await headers_of(agent, receiver=receiver), receiver.endpoint)
     finally:
         await host.end()
-
-
-@pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
-async def test_in_process_python_agent_has_turn_span_as_current_span(attribute):
     scope: dict = {}
     exec(CONTEXT_AGENT, scope)
     target = scope[attribute]() if attribute == "Agent" else scope[attribute]
