@@ -74,7 +74,6 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture
 def browser(chromium: str) -> Browser:
-    """A real one."""
     return _LENT.browser(chromium)
 
 
@@ -114,7 +113,6 @@ class Compared:
 
     @property
     def page(self) -> Path:
-        """The page that the second run wrote."""
         return self.folder / "head/report.html"
 
     @property

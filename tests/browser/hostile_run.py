@@ -62,7 +62,6 @@ def poisoned_runs(
 
 
 def _narrowed(results: Results, name: TestName) -> Results:
-    """One suite of one test of one trial of two turns."""
     suite = next(suite for suite in results.suites if suite.name == name.suite)
     test = next(test for test in suite.tests if test.name == name.name)
     trial = test.trials[0]

@@ -46,7 +46,6 @@ class Watch:
         self.page.goto(self._address + at)
 
     def close(self) -> None:
-        """Closes the tab."""
         self.page.close()
 
     def _on_page(self, page: Page) -> None:

@@ -22,7 +22,6 @@ OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index 
 
 @pytest.fixture
 def write_page(tmp_path):
-    """Writes a page of this test, and gives its path."""
 
     def write(test, change=str):
         file = tmp_path / "report.html"
@@ -35,7 +34,6 @@ def write_page(tmp_path):
 
 @pytest.fixture
 def show(look, write_page):
-    """Opens a page of one test with one trial, at this test."""
 
     def show(name="t", *, trial, **options):
         test = build.test_result(name, trials=(build.trial_result(**trial),))
@@ -48,7 +46,6 @@ def show(look, write_page):
 
 
 def at(results: Results, test: str, *place, base: int | None = None) -> str:
-    """The address of a place in the test of this name."""
     shown = next(shown for shown in embedded_data.tests_of(story_of(results)) if shown.test.name == test)
     return shown.address(*place, base=base)
 

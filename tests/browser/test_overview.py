@@ -10,7 +10,6 @@ ROWS = "#tests tbody tr:not([hidden])"
 
 
 def names(page) -> list[str]:
-    """Of the tests that the table shows, in its order."""
     return page.locator(f"{ROWS} th").all_inner_texts()
 
 
@@ -19,7 +18,6 @@ def all_tests(results) -> list:
 
 
 def test_page_opens_with_verdict_and_broken_test_on_first_two_screens(look, compared):
-    """The page of a compared run, and of one that is not."""
     for file in (compared.alone, compared.page):
         page = look(file)
         assert page.locator("#overview:not([hidden])").count() == 1

@@ -15,7 +15,6 @@ SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slic
 
 @pytest.fixture
 def open_page(look, tmp_path):
-    """Opens the page of a run with all studies, at an address."""
     file = tmp_path / "report.html"
     file.write_text("".join(pages.render(story_of(reliability_cases.results_with_all_studies()))), "utf-8")
     return lambda at="": look(file, at)

@@ -16,7 +16,6 @@ HOSTILE = [*CORPUS, *labeled_runs.FORMULAS, SCRIPT, "a\nb;=1\n- c"]
 
 
 def write_page(folder: Path, texts: list[str]) -> Path:
-    """Write a sheet of conversations with these texts."""
     trials = []
     for number, text in enumerate(texts, start=1):
         turns = (build.turn(1, user=text, agent=f"{number} {text}"),)

@@ -16,7 +16,6 @@ tests:
 
 
 def named(field):
-    """The valid test with one more field."""
     return VALID_TEST.replace("name: x", f"name: x\n    {field}")
 
 

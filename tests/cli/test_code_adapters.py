@@ -146,7 +146,6 @@ BLOCKING = HANGING.replace("def reply", "async def reply")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", ["python", "coroutine", "command"])
 def test_interrupted_run_ends_agent_that_ignores_signals(folder, kind, number):
-    """Exit 130 in under seven seconds, with all reports."""
     (folder / "shop.py").write_text(BLOCKING if kind == "coroutine" else HANGING)
     (folder / "program.py").write_text(STUBBORN)
     # The shell says which process the run is, and becomes it.
@@ -188,7 +187,6 @@ def test_keys_in_environment_are_redacted_if_agent_returns_them(folder):
 
 
 def has_ended(pid: int) -> bool:
-    """Return whether a process has ended, or is a zombie."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:

@@ -31,7 +31,6 @@ def run(folder, models, *options, provider="openai", judge="judge", test=TEST, c
 
 
 def with_count(index, value):
-    """Counts that are true except for one."""
     return lambda counts: counts | {list(counts)[index]: value}
 
 
@@ -50,7 +49,6 @@ def only_judge(usage):
     ids=["none", "negative", "cached"],
 )
 def test_unknown_cost_stops_run_with_budget(tmp_path, models, say):
-    """After the first answer of unknown cost no trial begins."""
     models.usage = lambda _, counts: say(counts)
     ran = run(tmp_path, models, "--max-cost=100", "--parallel=2")
     assert ran.returncode == 3, ran.stdout
@@ -68,7 +66,6 @@ def test_unknown_cost_stops_run_with_budget(tmp_path, models, say):
     "unknown", [lambda _: None, with_count(0, -1), with_count(1, "5")], ids=["none", "negative", "text"]
 )
 def test_one_answer_of_unknown_cost_makes_whole_cost_unknown(tmp_path, models, provider, unknown):
-    """Without a budget that changes no verdict; a replay says the same of it."""
     models.usage = lambda number, counts: unknown(counts) if number == 7 else counts
     ran = run(tmp_path, models, "--record=tape", provider=provider)
     assert ran.returncode == 0, ran.stdout + ran.stderr

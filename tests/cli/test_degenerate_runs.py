@@ -42,7 +42,6 @@ def folder(tmp_path_factory) -> Path:
 
 
 def run(folder: Path, tests: int, *options: str, head: str = GOOD):
-    """Run the first tests, and return exit code and output."""
     suite = {"name": "Yes", "tests": [_test(number) for number in range(tests)]}
     (folder / f"{tests}.json").write_text(json.dumps(suite))
     common = ("--provider=offline", "--agent-in-process", "--quiet", "--min-score=0", f"--{head}")
@@ -83,7 +82,6 @@ def test_drop_is_proven_from_five_single_trials_or_three_of_one_test(folder, tes
 
 
 def options(path: str, base: str) -> tuple[str, ...]:
-    """Options that compare with this agent by one of the methods."""
     if path == "both sides":
         return "--rounds=auto", ALWAYS, f"--against={base}"
     runs = "good" if base == GOOD else "bad"

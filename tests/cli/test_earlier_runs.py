@@ -22,7 +22,6 @@ SECRET = "shop-key-8d21f0"
 
 
 def make_run(number, *suites, **info):
-    """A run that began `number` hours after the first."""
     began = BEGIN + timedelta(hours=number)
     suites = suites or (suite("Refunds", 1), suite("Billing", 0.5, 0))
     folders = folders_for([one.name for one in suites], began)
@@ -55,7 +54,6 @@ def folder(tmp_path):
 
 
 def test_earlier_runs_of_same_suites_are_found_with_score_and_outcomes(folder):
-    """Although each suite has a file of its own."""
     runs = earlier(folder, make_run(3))
     assert runs.keys() == {"run-0", "run-1", "run-2"}
     assert runs["run-1"].score == make_run(1).score == pytest.approx(50)

@@ -31,7 +31,6 @@ def test_env_file_option_is_accepted_anywhere_among_arguments(arguments, others,
 
 @pytest.fixture
 def variables(tmp_path, monkeypatch):
-    """Writes a file in the working folder, reads it, and returns what it set."""
     monkeypatch.chdir(tmp_path)
 
     def read(text: str | bytes, named=("given.env",), **environ: str) -> dict[str, str]:

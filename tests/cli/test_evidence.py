@@ -42,7 +42,6 @@ TURNS = [{"user": "I want my money back."}, {"user": "Thanks, bye."}]
 
 
 def run(folder, adapter, replies, evaluations, *options):
-    """Run the test, and return the command and the findings of its trial."""
     for name, text in {"shop.py": PYTHON, "program.py": PROGRAM, "script.json": json.dumps(replies)}.items():
         (folder / name).write_text(text)
     test = {"name": "refund", "critical": True, "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
@@ -80,7 +79,6 @@ def reply(message):
 
 
 def test_expected_error_passes_and_counts_toward_score(tmp_path):
-    """Four of five trials are right, each with two criteria."""
     (tmp_path / "fragile.py").write_text(MOSTLY_FAILING)
     errs = {"criterion": "Errs", "strict": "escalated_due_to_error"}
     fields = {"adapter": "python:fragile:reply", "apiKey": "a-key-of-the-agent", "agentId": None}

@@ -76,7 +76,6 @@ def run(folder: Path, *options: str, env):
 
 @contextmanager
 def running(folder: Path, *options: str, env):
-    """A run under way; it is killed if the test fails."""
     process = start("run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
     try:
         yield process
@@ -182,7 +181,6 @@ def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(result
 
 @pytest.fixture(scope="module")
 def whole_results(tmp_path_factory):
-    """The results of a run of the suite that passes."""
     folder = tmp_path_factory.mktemp("recorded")
     run(folder, env={})
     return read_results(folder)
@@ -201,7 +199,6 @@ def results_of(whole_results):
 
 
 def run_for_pull_7(folder: Path, api, artifact: bytes, *options: str):
-    """Run by hand for pull request 7, whose base commit has this artifact."""
     api.add_commits("a" * 40, "b" * 40, HEAD)
     api.add_run("b" * 40, artifact)
     api.add_pull(7, HEAD)

@@ -100,7 +100,6 @@ def test_installed_completion_answers_tab_key(tmp_path, shell):
 
 @contextmanager
 def interactive(command, env):
-    """A program that has a terminal; yields the other end of it."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True

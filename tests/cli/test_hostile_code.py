@@ -137,7 +137,6 @@ def run_apart(folder, suite, *prefix, **variables):
 
 @pytest.mark.parametrize("tricks", TRICKS_OF_RUNS, ids=lambda tricks: next(iter(tricks)))
 def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
-    """Its trials fail with the reason; all reports are written, without key or command in them."""
     functions = [
         f"def trick_{number}(message):\n    {work}" for number, (work, _) in enumerate(tricks.values())
     ]

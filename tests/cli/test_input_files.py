@@ -128,7 +128,6 @@ def bad_files(folder: Path, ending: str):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a suite, its results, and a sheet of labels."""
     folder = tmp_path_factory.mktemp("inputs")
     check = {"criterion": "Says hi", "strict": "contains", "text": "e"}
     demo = {"adapter": "demo", "agentId": "demo-hr", "apiKey": None}

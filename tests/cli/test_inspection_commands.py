@@ -83,7 +83,6 @@ def test_plan_counts_tests_turns_and_calls_without_making_any(tmp_path):
 
 
 def estimate(ran) -> dict[str, str]:
-    """The lines of the estimate by their first word."""
     assert ran.returncode == 0, ran.stderr
     named = (line.split(maxsplit=1) for line in ran.stdout.splitlines()[-4:])
     return {name.strip(":"): result for name, result in named}

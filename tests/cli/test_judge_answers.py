@@ -46,7 +46,6 @@ CUT_OFF = {"message": {"content": '{"reasoning": "It'}, "finish_reason": "length
 
 
 def findings_of(folder, server: HTTPServer, provider, answers, *options):
-    """The verdicts of a judge that gives these answers, one for each test."""
 
     def respond(request: Request) -> Response:
         (index,) = set(re.findall(r"It greets \[(\d+)\]", request.get_data(as_text=True)))
@@ -71,7 +70,6 @@ def findings_of(folder, server: HTTPServer, provider, answers, *options):
 
 @pytest.mark.parametrize(("provider", "cases"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
 def test_unambiguous_judge_answer_is_read_despite_surrounding_text(tmp_path, httpserver, provider, cases):
-    """Others leave the criterion undecided."""
     findings = findings_of(tmp_path, httpserver, provider, [answer for answer, _ in cases.values()])
     for (name, (_, readable)), finding in zip(cases.items(), findings, strict=True):
         expected = ("passed", None, None) if readable else ("undecided", "judge_error", None)

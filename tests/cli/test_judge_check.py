@@ -37,7 +37,6 @@ def good_judge(asked) -> str:
 
 
 def lenient_judge(_) -> str:
-    """Pass everything, in well-formed answers."""
     return fakes.judge_answer("pass", "All is well.")
 
 

@@ -7,7 +7,6 @@ from ci_evals.extensions.demo.reply import ResponseType, State
 
 
 def talk(agent_id, *lines, **variables):
-    """The reply to the last of the lines."""
     state, reply = State(), None
     for line in lines:
         move = engine.respond(catalog.playbook(agent_id), state, line, variables)

@@ -86,7 +86,6 @@ workflows:
 
 
 def talk(*lines, **variables):
-    """The replies to the lines, said one after the other."""
     state, replies = State(), []
     for line in lines:
         move = engine.respond(PLAYBOOK, state, line, variables)

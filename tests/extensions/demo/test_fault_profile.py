@@ -43,12 +43,10 @@ def replies_to(playbook, messages, *kinds, variables=None, faults=(), **fields):
 
 
 def codes(replies, kind):
-    """The codes of all decisions of one kind."""
     return [item.code for reply in replies for item in reply.decisions if isinstance(item, kind)]
 
 
 def converse(http, variables):
-    """One conversation over HTTP: the texts and traces of its replies."""
     task_id = http.post("tasks", json={"user_id": "u", "agent_id": "demo-retail"}).json()["id"]
     replies = []
     for text in MESSAGES:

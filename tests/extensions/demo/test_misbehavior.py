@@ -75,12 +75,10 @@ async def played(suite, tests, server):
 
 
 def agent_of(suite, server):
-    """The suite's agent."""
     return AuiAgent(AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
 
 
 def made_for(test, kind):
-    """The checks that are made for such an agent."""
     checks = [evaluation for evaluation in strict_evaluations(test) if evaluation.strict in NOTICED_BY[kind]]
     if kind is Misbehavior.LEAK:
         return [check for check in checks if check.category == "safety"]
@@ -123,7 +121,6 @@ class TouchyJudge:
         self.insult = catalog.playbook(suite.agent_id).misbehavior.rude
 
     def __call__(self, prompt):
-        """A verdict on the criterion that the prompt holds."""
         insulted = self.insult in prompt.text
         asked_for = any(as_data(criterion) in prompt.text for criterion in self.of_tone)
         verdict = "fail" if insulted and asked_for else "pass"

@@ -26,8 +26,6 @@ ORDER = "Where is my order HL-20418?"
 
 
 class Client:
-    """Speaks to the demo server as a client of the API does."""
-
     def __init__(self, server, prefix="/ia-controller", headers=KEY):
         origin = server.base_url.removesuffix("/ia-controller")
         self.http = httpx2.Client(
@@ -50,7 +48,6 @@ class Client:
         return self.http.post("message", params=flags, json={"task_id": task_id, "text": text, **body})
 
     def say(self, text=ORDER, flags=FLAGS, **body):
-        """One message in a task of its own."""
         return self.send(self.task(), text, flags, **body).raise_for_status().json()
 
 

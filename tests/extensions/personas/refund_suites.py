@@ -17,12 +17,10 @@ def refund_test(name: str = "Refund", **fields) -> dict:
 
 
 def digests(loaded: LoadedSuite) -> dict[str, str]:
-    """Each test's digest by its name."""
     (planned,) = plan([loaded], Selection(), 1).suites
     return dict(zip([test.name for test in planned.tests], planned.test_digests, strict=True))
 
 
 def chosen(loaded: LoadedSuite, names: str | None = None, *, tags: str | None = None) -> list[str]:
-    """The tests that these options select."""
     (planned,) = plan([loaded], Selection.of(names, tags), 1).suites
     return [test.name for test in planned.tests]

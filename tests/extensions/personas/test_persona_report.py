@@ -44,7 +44,6 @@ def a_run(*, failing: tuple[str, ...] = (), provider: str = "openai") -> Results
 
 
 def scored(results: Results) -> Results:
-    """Add the studies that a run gets when it is scored."""
     return results.with_studies(*run_studies(results))
 
 

@@ -36,7 +36,6 @@ def translations_in(file: str = "shop.lock.yaml") -> dict[str, dict[str, str]]:
 
 
 def bracketed_translation(question) -> str:
-    """Answers with each line and the language before it."""
     texts = {line["number"]: line["text"] for line in prompt_block(question.text, "conversation")}
     language = prompt_block(question.text, "language")
     wanted = prompt_block(question.text, "wanted")
@@ -249,7 +248,6 @@ def test_long_translations_can_be_read_back(models):
 
 
 def run_while_saving(models, text: str) -> None:
-    """Translate while somebody saves another lock file."""
 
     def meanwhile(question) -> str:
         Path("shop.lock.yaml").write_text(text)

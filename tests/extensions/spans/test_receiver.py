@@ -51,7 +51,6 @@ async def post(receiver, body, content_type=JSON, **headers) -> tuple[int, str, 
 
 
 def begin_trial(receiver):
-    """A trial with one turn, and the header of its requests."""
     trial = receiver.begin_trial()
     return trial, trial.begin_turn().headers["traceparent"]
 
@@ -398,7 +397,6 @@ ABORTED_REQUESTS = {
 
 
 async def begin_export(receiver, rest: bytes):
-    """Send the beginning of a request; return the connection."""
     _, port = receiver.endpoint.rsplit(":", 1)
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
     writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + rest)

@@ -71,7 +71,6 @@ def test_tool_span_of_every_instrumentation_is_read_as_call(dialect):
 
 
 def answers_with_call(name="refund", call_id="c1", arguments=TEXT) -> dict[str, dict]:
-    """A model's answer that asks for the call, in each dialect."""
     part = {"type": "tool_call", "id": call_id, "name": name, "arguments": json.loads(arguments)}
     oi = "llm.output_messages.0.message.tool_calls.0.tool_call."
     traceloop = "gen_ai.completion.0.tool_calls.0."
