@@ -65,24 +65,13 @@ def _narrowed(results: Results, name: TestName) -> Results:
     suite = next(suite for suite in results.suites if suite.name == name.suite)
     test = next(test for test in suite.tests if test.name == name.name)
     trial = test.trials[0]
-    trial = replace(
-        trial,
-        turns=Turns(trial.turns[:2]),
-        findings=(
-            *trial.findings,
-            reliability_cases.GRADED_FINDING,
-            *reliability_cases.sample_tests()[1].trials[0].findings,
-        ),
-        user_audit=UserAudit(violations=reliability_cases.VIOLATIONS),
-    )
-    test = replace(test, trials=(trial,))
-    return replace(
-        results,
-        suites=(replace(suite, tests=(test,)),),
-        vote_agreement=_KNOWN.vote_agreement,
-        user_checks=_KNOWN.user_checks,
-        studies=_KNOWN.studies,
-    )
+    sampled = reliability_cases.sample_tests()[1].trials[0].findings
+    findings = (*trial.findings, reliability_cases.GRADED_FINDING, *sampled)
+    audit = UserAudit(violations=reliability_cases.VIOLATIONS)
+    trial = replace(trial, turns=Turns(trial.turns[:2]), findings=findings, user_audit=audit)
+    suites = (replace(suite, tests=(replace(test, trials=(trial,)),)),)
+    known = {name: getattr(_KNOWN, name) for name in ("vote_agreement", "user_checks", "studies")}
+    return replace(results, suites=suites, **known)
 
 
 def _poisoned(results: Results, texts: Sequence[str]) -> Results:
@@ -100,12 +89,5 @@ def _compared(whole: Comparison | None, results: Results, texts: Sequence[str]) 
     worst, *_ = results.comparison.regressed
     changes = tuple(hostile_text.fill_free_text(worst, text) for text in texts)
     names = tuple(TestName(suite=text, name=text) for text in texts)
-    return replace(
-        whole,
-        regressed=changes,
-        fixed=changes[:5],
-        suspects=changes,
-        new=names[:5],
-        removed=names,
-        changed=names[-5:],
-    )
+    compared = replace(whole, regressed=changes, fixed=changes[:5], suspects=changes)
+    return replace(compared, new=names[:5], removed=names, changed=names[-5:])

@@ -43,9 +43,7 @@ def violations(page, options: dict) -> list[str]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_report_page_is_accessible(look, compared, view):
-    """Colors do not depend on the width, nor shapes on the scheme; a test alone has nothing more than beside
-    the baseline.
-    """
+    """Colors do not depend on the width, nor shapes on the scheme; a test alone has nothing more."""
     page = ready(look(compared.page, view), view)
     assert violations(page, ALL) == []
     if view == TEST:

@@ -56,18 +56,15 @@ def many(results: Results) -> Results:
     luck = Random(1)
 
     def again(test: TestResult) -> TestResult:
-        chosen = [test.trials[place % len(test.trials)] for place in range(10)]
-        trials = [
-            replace(trial, index=index, closing_remark=luck.randbytes(1_500).hex())
-            for index, trial in enumerate(chosen, start=1)
-        ]
+        trials = [test.trials[place % len(test.trials)] for place in range(10)]
+        for place, trial in enumerate(trials):
+            remark = luck.randbytes(1_500).hex()
+            trials[place] = replace(trial, index=place + 1, closing_remark=remark)
         return replace(test, trials=tuple(trials))
 
-    suites = tuple(
-        replace(suite, name=f"{suite.name} {number}", tests=tuple(map(again, suite.tests)))
-        for number in range(1, TRIALS // (10 * len(suite.tests)) + 2)
-    )
-    return replace(results, suites=suites)
+    names = [f"{suite.name} {number}" for number in range(1, TRIALS // (10 * len(suite.tests)) + 2)]
+    suites = [replace(suite, name=name, tests=tuple(map(again, suite.tests))) for name in names]
+    return replace(results, suites=tuple(suites))
 
 
 def test_page_of_2000_trials_opens_at_once_and_decompresses_on_demand(profile, large):

@@ -73,10 +73,8 @@ def test_unambiguous_judge_answer_is_read_despite_surrounding_text(tmp_path, htt
     findings = findings_of(tmp_path, httpserver, provider, [answer for answer, _ in cases.values()])
     for (name, (_, readable)), finding in zip(cases.items(), findings, strict=True):
         expected = ("passed", None, None) if readable else ("undecided", "judge_error", None)
-        assert (finding["outcome"], finding["cause"], finding["unusable"]) == expected, (
-            name,
-            finding["reason"],
-        )
+        seen = (finding["outcome"], finding["cause"], finding["unusable"])
+        assert seen == expected, (name, finding["reason"])
 
 
 UNUSABLE_ANSWERS = {

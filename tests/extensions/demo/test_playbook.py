@@ -8,32 +8,14 @@ from each_row import each_row
 from pydantic import ValidationError
 
 from ci_evals.extensions.demo import catalog, knowledge
-from ci_evals.extensions.demo.playbook import (
-    PLACEHOLDER,
-    AnswerStep,
-    AskStep,
-    CallStep,
-    ComputeStep,
-    EscalateStep,
-    Playbook,
-    RuleStep,
-    Step,
-    Texts,
-    ValueCheck,
-    Workflow,
-)
+from ci_evals.extensions.demo import playbook as books
+from ci_evals.extensions.demo.playbook import Playbook, RuleStep, Step, Texts, ValueCheck, Workflow
 
 
 def playbook(**changes):
-    content = {
-        "variables": {"plan": "day"},
-        "texts": dict.fromkeys(Texts.model_fields, "Text."),
-        "refusals": [],
-        "small_talk": [],
-        "parameters": {"days": {"ask": "How many?"}},
-        "integrations": {},
-        "workflows": [workflow({"answer": "Done."})],
-    }
+    content = {"variables": {"plan": "day"}, "texts": dict.fromkeys(Texts.model_fields, "Text.")}
+    content |= {"refusals": [], "small_talk": [], "integrations": {}}
+    content |= {"parameters": {"days": {"ask": "How many?"}}, "workflows": [workflow({"answer": "Done."})]}
     return catalog.read(json.dumps(content | changes))
 
 
@@ -106,29 +88,29 @@ def problems_of(playbook: Playbook, workflow: Workflow) -> Iterator[str]:
     """What would lead nowhere when the workflow is played."""
     unknown = [code for code in workflow.parameters if code not in playbook.parameters]
     yield from (f"unknown parameter {code!r}" for code in unknown)
-    computed = {step.compute for step in workflow.steps if isinstance(step, ComputeStep)}
+    computed = {step.compute for step in workflow.steps if isinstance(step, books.ComputeStep)}
     known = {*playbook.variables, *playbook.parameters, *playbook.integrations, *computed}
     for step in workflow.steps:
         yield from (f"nothing is known as {name!r}" for name in sorted(names_in(step) - known))
         stray = [code for code in parameters_in(step) if code not in workflow.parameters]
         yield from (f"{code!r} is not among its parameters" for code in stray)
-        if isinstance(step, CallStep) and step.call not in playbook.integrations:
+        if isinstance(step, books.CallStep) and step.call not in playbook.integrations:
             yield f"calls {step.call!r}, which is no integration"
         if isinstance(step, RuleStep) and len(effects_of(step)) > 1:
             yield f"rule {step.rule!r} has more than one effect"
     last = workflow.steps[-1]
     replies = isinstance(last, RuleStep) and any((last.answer, last.block, last.escalate))
-    if last.when or not (replies or isinstance(last, AnswerStep | EscalateStep)):
+    if last.when or not (replies or isinstance(last, books.AnswerStep | books.EscalateStep)):
         yield "its last step must answer, block or escalate, without 'when'"
 
 
 def names_in(step: Step) -> set[str]:
-    names = {*step.when, *PLACEHOLDER.findall(step.model_dump_json())}
-    return names | {step.of[0], step.of[2]} if isinstance(step, ComputeStep) else names
+    names = {*step.when, *books.PLACEHOLDER.findall(step.model_dump_json())}
+    return names | {step.of[0], step.of[2]} if isinstance(step, books.ComputeStep) else names
 
 
 def parameters_in(step: Step) -> tuple[str, ...]:
-    if isinstance(step, AskStep):
+    if isinstance(step, books.AskStep):
         return step.ask
     if isinstance(step, RuleStep):
         return (*step.forget, step.ask) if step.ask else step.forget

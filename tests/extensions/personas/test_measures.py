@@ -1,12 +1,13 @@
 """Each trait can be told from none by a rule or a count."""
 
+import builders as build
 from doc_pages import code, page, table
 from each_row import each_row
 from scripted_users import AGENT, FACTS, KNOWN, PLAIN, WITH_TRAIT, played
 
 from ci_evals.conversation.user_checks import violations
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
+from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.extensions.personas import measures
 from ci_evals.extensions.personas.measures import CHECKS, Message, Played, shows
 from ci_evals.extensions.personas.traits import TRAITS, instructions
@@ -45,20 +46,12 @@ def test_typo_measure_counts_misspellings_but_not_names_and_inflections():
 
 
 def broken_rules(guidelines: str, messages, replies=AGENT) -> list[str]:
-    test = Test.model_validate(
-        {
-            "name": "Refund",
-            "guidelines": guidelines,
-            "userInfo": {"orderNumber": FACTS[0], "email": FACTS[1]},
-            "turns": [{"user": "auto"}],
-            "evaluations": [{"criterion": "The agent offers a voucher"}],
-        }
-    )
-    turns = tuple(
-        Turn(index=number, user=text, user_source=UserSource.AUTO, agent=reply, latency_seconds=1)
-        for number, (text, reply) in enumerate(zip(messages, replies, strict=False), start=1)
-    )
-    transcript = Transcript(turns=turns, status=EndState.COMPLETED)
+    fields = {"name": "Refund", "guidelines": guidelines, "turns": [{"user": "auto"}]}
+    fields |= {"userInfo": {"orderNumber": FACTS[0], "email": FACTS[1]}}
+    test = Test.model_validate(fields | {"evaluations": [{"criterion": "The agent offers a voucher"}]})
+    pairs, auto = enumerate(zip(messages, replies, strict=False), start=1), UserSource.AUTO
+    turns = [build.turn(number, user=text, agent=reply, user_source=auto) for number, (text, reply) in pairs]
+    transcript = Transcript(turns=tuple(turns), status=EndState.COMPLETED)
     return [violation.rule for violation in violations(test, transcript)]
 
 

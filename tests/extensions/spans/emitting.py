@@ -33,16 +33,10 @@ def value(plain: Any) -> dict:
 def span(traceparent: str = "", attributes: dict | None = None, **fields: Any) -> dict:
     """A span of OTLP/JSON, the child of a header's span unless its parent is given."""
     _, trace_id, parent_id, _ = (traceparent or f"00-{'e' * 32}-{''}-01").split("-")
-    return {
-        "traceId": trace_id,
-        "spanId": f"{next(_numbers):016x}",
-        "parentSpanId": parent_id,
-        "name": "span",
-        "startTimeUnixNano": "1795300000000000000",
-        "endTimeUnixNano": "1795300001000000000",
-        "attributes": [{"key": key, "value": value(each)} for key, each in (attributes or {}).items()],
-        **fields,
-    }
+    ids = {"traceId": trace_id, "spanId": f"{next(_numbers):016x}", "parentSpanId": parent_id, "name": "span"}
+    times = {"startTimeUnixNano": "1795300000000000000", "endTimeUnixNano": "1795300001000000000"}
+    encoded = [{"key": key, "value": value(each)} for key, each in (attributes or {}).items()]
+    return ids | times | {"attributes": encoded} | fields
 
 
 def server(traceparent: str, **fields: Any) -> dict:
