@@ -164,14 +164,11 @@ def test_interrupted_run_ends_agent_that_ignores_signals(folder, kind, number):
 
 def test_timeout_of_turn_holds_although_coroutine_blocks(folder):
     """`requests` in an `async` function is a common slip."""
-    reply = "import time\nasync def reply(message):\n    time.sleep(120)\n    return 'Hi'"
+    reply = "import time\nasync def reply(message):\n    time.sleep(3000)\n    return 'Hi'"
     (folder / "shop.py").write_text(reply)
     test = {"name": "blocks", "turns": [{"user": "wait", "timeout": 0.2}]}
-    began = time.monotonic()
     ran = ci_evals("run", write_suite(folder, test, **PYTHON_AGENT), "--retries=0", cwd=folder)
-    assert time.monotonic() - began < 60
-    assert ran.returncode == 3, ran.stderr
-    assert "did not answer within 0.2 s" in ran.stdout
+    assert (ran.returncode, "did not answer within 0.2 s" in ran.stdout) == (3, True), ran.stderr
     assert read_results(folder)["suites"][0]["tests"][0]["trials"][0]["status"] == "failed"
 
 
@@ -203,29 +200,25 @@ WAITING_AGENT = """
 import time
 def reply(message):
     if message == "wait":
-        time.sleep(300)
+        time.sleep(3000)
     return message
 """
-OTHER = {"turns": [{"user": "other"}]}
 
 
-@pytest.mark.parametrize(
-    ("option", "second", "code", "outcomes"),
-    [
-        ("--fail-fast", OTHER, 1, ["passed", "failed", "not_run", "not_run"]),
-        ("--max-duration=1", {"turns": [{"user": "wait"}]}, 3, ["passed", "error", "not_run", "not_run"]),
-    ],
-)
-def test_fail_fast_and_max_duration_end_run_and_are_named_in_reports(folder, option, second, code, outcomes):
+def test_fail_fast_and_max_duration_end_run_and_are_named_in_reports(folder):
     (folder / "shop.py").write_text(WAITING_AGENT)
     repeats = {"evaluations": [{"criterion": "says it", "strict": "contains", "text": "Hello"}]}
-    tests = [{"name": str(number)} | repeats | (second if number == 1 else {}) for number in range(4)]
-    began = time.monotonic()
-    ran = ci_evals("run", write_suite(folder, *tests, **PYTHON_AGENT), option, "--retries=0", cwd=folder)
-    assert time.monotonic() - began < 250
-    assert ran.returncode == code, ran.stderr
-    results = read_results(folder)
-    assert [test["outcome"] for test in results["suites"][0]["tests"]] == outcomes
-    limit = option.partition("=")[0].removeprefix("--")
-    assert limit in results["run"]["stoppedBecause"]
-    assert limit in (folder / "results/summary.md").read_text()
+    for option, second, code, outcome in (
+        ("--fail-fast", "other", 1, "failed"),
+        ("--max-duration=1", "wait", 3, "error"),
+    ):
+        tests = [{"name": str(number)} | repeats for number in range(4)]
+        tests[1]["turns"] = [{"user": second}]
+        ran = ci_evals("run", write_suite(folder, *tests, **PYTHON_AGENT), option, "--retries=0", cwd=folder)
+        assert ran.returncode == code, ran.stderr
+        results = read_results(folder)
+        outcomes = [test["outcome"] for test in results["suites"][0]["tests"]]
+        assert outcomes == ["passed", outcome, "not_run", "not_run"]
+        limit = option.partition("=")[0].removeprefix("--")
+        assert limit in results["run"]["stoppedBecause"]
+        assert limit in (folder / "results/summary.md").read_text()

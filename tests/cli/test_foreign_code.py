@@ -92,24 +92,23 @@ def assert_rejected(ran, agent, *texts: str) -> None:
         assert text in ran.stderr
 
 
-def test_suite_of_fork_gets_no_key_if_pull_request_number_is_given(workspace, agent):
-    """It was sent to the `baseUrl` that the fork's own suite named."""
-    workspace.api.add_pull(7, workspace.theirs, repository=FORK)
-    ran = workspace.run("--pr-number=7")
-    assert_rejected(ran, agent, f"pull request 7, which comes from {FORK}", "${AGENT_KEY}", BASE_URL)
-    assert workspace.run("--pr-number=7", "--trust-suites=always").returncode == 0
+def test_suite_of_fork_or_unknown_commit_gets_no_key(workspace, agent, tmp_path):
+    """It was sent to the `baseUrl` that the fork's own suite named.
 
-
-def test_suite_of_unknown_commit_gets_no_key(workspace, agent, tmp_path):
-    """A checkout of any commit that the event does not name, or of which nothing can be known."""
+    A commit is unknown if the event does not name it, or if nothing can be known of it.
+    """
     assert_rejected(workspace.run(), agent, workspace.theirs[:12], "--trust-suites")
     assert_rejected(workspace.run("--pr-number=7"), agent, workspace.theirs[:12])
     assert_rejected(workspace.run(event="repository_dispatch"), agent)
     assert_rejected(workspace.run(event="push"), agent)
+    workspace.api.add_pull(7, workspace.theirs, repository=FORK)
+    ran = workspace.run("--pr-number=7")
+    assert_rejected(ran, agent, f"pull request 7, which comes from {FORK}", "${AGENT_KEY}", BASE_URL)
     (workspace.folder / ".git").rename(tmp_path / "git")
     assert_rejected(workspace.run(), agent, "a workspace without .git")
-    workspace.api.add_pull(7, workspace.theirs, repository=FORK)
     assert_rejected(workspace.run("--pr-number=7", event="push"), agent, FORK)
+    (tmp_path / "git").rename(workspace.folder / ".git")
+    assert workspace.run("--pr-number=7", "--trust-suites=always").returncode == 0
 
 
 def test_trusted_suites_are_of_own_commit_own_branches_and_own_checkout(workspace, agent):

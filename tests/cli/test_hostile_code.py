@@ -167,12 +167,16 @@ def test_hostile_agent_code_in_process_of_run_exits_3(tmp_path, name):
     assert KEY not in (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")
 
 
-def test_run_killed_by_its_agent_exits_3(tmp_path):
+def test_run_killed_by_its_agent_exits_3_and_one_that_exits_at_import_stops_it_before_trials(tmp_path):
+    ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    reason = "the agent's process ended (exit status 0) while it loaded; its last output: no room"
+    assert reason in ran.stdout + ran.stderr
     ran = run_reply(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
     assert (ran.returncode, "SIGKILL ended it" in ran.stdout + ran.stderr) == (3, True)
 
 
-def test_exited_agent_process_is_restarted_until_ten_failures_in_a_row(tmp_path):
+def test_exited_or_blocked_agent_process_is_replaced_until_ten_failures_in_a_row(tmp_path):
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
     ran = run_reply(tmp_path, work, tests=3)
     assert ran.returncode == 3
@@ -180,20 +184,10 @@ def test_exited_agent_process_is_restarted_until_ten_failures_in_a_row(tmp_path)
     ran = run_reply(tmp_path, "os._exit(0)", "--parallel=1", tests=11)
     assert ran.returncode == 3
     assert read_results(tmp_path)["run"]["stoppedBecause"].startswith("10 trials in a row errored")
-
-
-def test_agent_process_with_blocked_event_loop_is_replaced_after_timeout(tmp_path):
     work = "if os.path.exists('blocked'): return message\n    open('blocked', 'w').close(); time.sleep(600)"
     ran = run_reply(tmp_path, work, tests=6, kind="async def")
     outcomes = [test["outcome"] for test in suite_tests(tmp_path)]
     assert (ran.returncode, outcomes[0], outcomes[-1]) == (3, "error", "passed")
-
-
-def test_agent_that_exits_at_import_stops_run_before_trials(tmp_path):
-    ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)")
-    assert ran.returncode == 2, ran.stdout + ran.stderr
-    reason = "the agent's process ended (exit status 0) while it loaded; its last output: no room"
-    assert reason in ran.stdout + ran.stderr
 
 
 @needs_proc

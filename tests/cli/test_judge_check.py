@@ -104,14 +104,6 @@ def test_reliable_judge_passes_its_check_in_run_and_rejudge_at_counted_cost(play
         assert results["judgeCheck"]["passed"] is (code == 0)
 
 
-def test_unreachable_judge_fails_its_check(play, tmp_path):
-    play.models.always = world.Fault(400, "{}")
-    done, _ = play(good_judge)
-    assert done.returncode == 3
-    reasons = read_results(tmp_path)["gate"]["reasons"]
-    assert any("its check" in reason and "16 without a usable answer" in reason for reason in reasons)
-
-
 def test_no_control_question_is_asked_if_nothing_is_judged_or_check_is_off(play, tmp_path):
     judged = TEST["evaluations"]
     for option, evaluations in (
@@ -229,7 +221,7 @@ def test_runs_whose_judge_failed_its_check_are_not_compared(play, tmp_path):
     assert play(good_judge, "--max-drop=5", command=("compare", "good", "warned"))[0].returncode == 0
 
 
-def test_each_judge_of_panel_is_checked_and_one_failure_is_enough(play, tmp_path):
+def test_unreachable_judge_or_one_judge_of_a_panel_fails_the_check(play, tmp_path):
     def judge(asked):
         return good_judge(asked) if asked.model == "small" else lenient_judge(asked)
 
@@ -238,6 +230,10 @@ def test_each_judge_of_panel_is_checked_and_one_failure_is_enough(play, tmp_path
     assert (done.returncode, asked) == (3, 2 * CONTROL_QUESTIONS)
     checks = [(one["model"], one["passed"]) for one in results["judgeChecks"]]
     assert (checks, results["judgeCheck"]["model"]) == ([("small", True), ("large", False)], "large")
+    play.models.always = world.Fault(400, "{}")
+    assert play(good_judge)[0].returncode == 3
+    reasons = read_results(tmp_path)["gate"]["reasons"]
+    assert any("its check" in reason and "16 without a usable answer" in reason for reason in reasons)
 
 
 def test_replay_repeats_result_of_judge_check(play, tmp_path):
