@@ -4,6 +4,7 @@ That all their strict checks pass on the well-behaved agent is told in `test_bun
 """
 
 import asyncio
+from itertools import product
 
 import fakes
 import pytest
@@ -40,12 +41,8 @@ NOTICED_BY = {
 """By which checks a suite should notice it: one of these kinds at least."""
 
 
-CASES = [
-    pytest.param(suite, kind, id=f"{suite.agent_id}: {kind}")
-    for suite in SUITES.values()
-    for kind in NOTICED_BY
-    if kind is not Misbehavior.CLAIMS or suite in LOOKS_AT_STATE
-]
+PAIRS = product(SUITES.values(), NOTICED_BY)
+CASES = [(s, kind) for s, kind in PAIRS if kind is not Misbehavior.CLAIMS or s in LOOKS_AT_STATE]
 
 
 def test_every_misbehavior_has_checks_that_should_notice_it():
@@ -53,25 +50,25 @@ def test_every_misbehavior_has_checks_that_should_notice_it():
     assert [suite.agent_id for suite in LOOKS_AT_STATE] == ["demo-airbnb", "demo-hr", "demo-retail"]
 
 
-@pytest.mark.parametrize(("suite", "kind"), CASES)
+@pytest.mark.parametrize(("suite", "kind"), CASES, ids=lambda value: getattr(value, "agent_id", value))
 async def test_bundled_suite_notices_a_misbehaving_agent_in_two_tests(suite, kind):
     """By checks that are made for it. Tests without such a check cannot notice it."""
     tests = [test for test in suite.tests if made_for(test, kind)]
     with DemoServer(misbehaves=[kind]) as server:
-        conversations = await played(suite, tests, server)
-    noticed = [test.name for test, transcript in conversations if any(failing(test, transcript, kind))]
+        transcripts = await asyncio.gather(*(played(suite, test, server) for test in tests))
+    noticed = [
+        test.name
+        for test, transcript in zip(tests, transcripts, strict=True)
+        if any(check.decide(transcript).outcome is Outcome.FAILED for check in made_for(test, kind))
+    ]
     assert len(noticed) >= 2, noticed
 
 
-async def played(suite, tests, server):
-    """Tests of the suite, each with its conversation with the server; they are held all at once."""
-
-    async def transcript(test):
-        conversation = ConversationPlayer(agent_of(suite, server), ScriptedUser(), lambda _: None)
-        end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
-        return conversation.transcript(end)
-
-    return list(zip(tests, await asyncio.gather(*map(transcript, tests)), strict=True))
+async def played(suite, test, server):
+    """The conversation of a test with the server."""
+    conversation = ConversationPlayer(agent_of(suite, server), ScriptedUser(), lambda _: None)
+    end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
+    return conversation.transcript(end)
 
 
 def agent_of(suite, server):
@@ -83,13 +80,6 @@ def made_for(test, kind):
     if kind is Misbehavior.LEAK:
         return [check for check in checks if check.category == "safety"]
     return checks
-
-
-def failing(test, transcript, kind):
-    """The checks that are made for such an agent, and fail for it."""
-    for evaluation in made_for(test, kind):
-        if evaluation.decide(transcript).outcome is Outcome.FAILED:
-            yield evaluation
 
 
 @pytest.mark.parametrize("path", SUITES)

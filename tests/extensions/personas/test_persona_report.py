@@ -121,7 +121,7 @@ def keys_of(results: Results) -> dict:
     return suite
 
 
-def test_results_file_has_scores_of_judged_personas_only():
+def test_results_file_has_scores_of_judged_personas_and_survives_without_conversations():
     suite = keys_of(RUDE_FAILED)
     as_written, rushed, rude = suite["personas"]
     assert (suite["suite"], suite["languages"], as_written["name"]) == ("S", [], None)
@@ -136,9 +136,6 @@ def test_results_file_has_scores_of_judged_personas_only():
     rude = replace(rude, tags=("persona:rude",), cluster="S: Refund")
     (persona,) = keys_of(run_of(rude))["personas"]
     assert (persona["score"], persona["passed"], persona["failed"], persona["undecided"]) == (None, 0, 0, 1)
-
-
-def test_persona_scores_are_recounted_from_tests_without_conversations():
     assert personas_in(without_trials(RUDE_FAILED)) == personas_in(RUDE_FAILED)
     results = a_run(failing=("Refund (rude)", "Address (rude)"))
     (study,) = results.studies
@@ -149,7 +146,7 @@ def test_persona_scores_are_recounted_from_tests_without_conversations():
     assert "“rude” (2 of 2 tests)" in personas_in(results).remark
 
 
-def test_console_shows_first_personas_within_terminal_width():
+def test_reports_name_failed_persona_escape_markup_and_fit_the_terminal():
     text = console.render(story_of(RUDE_FAILED), width=60)
     assert "Personas\n" in text
     (row,) = [line for line in text.splitlines() if line.startswith("  rude ")]
@@ -161,9 +158,6 @@ def test_console_shows_first_personas_within_terminal_width():
     text = console.render(story_of(run_of(*tests)))
     table = text[text.index("Personas\n") :].partition("\n\n")[0].splitlines()
     assert (table[-2:], len(table)) == (["  and 25 more", "  The agent passed with 45 personas."], 25)
-
-
-def test_reports_name_failed_persona_and_escape_markup():
     story = story_of(RUDE_FAILED)
     comment_text = comment.render(story, comment.SummaryContext())
     for text in (comment_text, documents.summary(story), "".join(page.render(story))):
@@ -175,17 +169,14 @@ def test_reports_name_failed_persona_and_escape_markup():
         assert "<img src=x>" not in text
 
 
-def test_language_score_excludes_persona_tests():
+def test_persona_tests_count_for_no_language_and_only_for_their_own_persona():
     """A persona in the language is a harder user."""
     hans = replace(a_test("Refund (hans)", passed=False, user="hans"), tags=("persona:hans", "language:de"))
     german = replace(a_test("Refund (de)", passed=True, user=None), tags=("language:de",))
     personas, languages = personas_in(run_of(a_test("Refund", passed=True, user=None), hans, german)).tables
     assert [row.cells[:2] for row in personas.rows] == [("no persona", "100.0"), ("hans", "0.0")]
     assert [row.cells[:2] for row in languages.rows] == [("no persona", "100.0"), ("de", "100.0")]
-
-
-def test_persona_is_compared_only_with_its_own_tests():
-    """An author may put tests into one cluster that have no personas."""
+    # An author may put tests into one cluster that have no personas.
     outcomes = {"Refund": True, "Other": False, "Refund (rude)": True, "Refund (rude) twice": False}
     users = {name: "rude" if name.endswith("(rude)") else None for name in outcomes}
     tests = [a_test(name, passed=outcomes[name], user=users[name]) for name in outcomes]

@@ -64,7 +64,7 @@ def refusal(models, *options: str, error: type[UsageError] = UsageError, **envir
     return str(refused.value)
 
 
-def test_translate_adds_missing_lines_and_suite_loads_afterwards(models, capsys):
+def test_translate_adds_missing_lines_and_shows_them_without_control_characters(models, capsys):
     write_suite(languages=["de", "pt-BR"])
     with pytest.raises(SuiteError, match=r"run `ci-evals personas translate shop\.yaml`"):
         load_suite("shop.yaml")
@@ -79,6 +79,13 @@ def test_translate_adds_missing_lines_and_suite_loads_afterwards(models, capsys)
     assert "shop.lock.yaml: 4 lines translated, 0 kept, 0 removed" in shown.out
     assert f"  de: {HELLO} → [de] {HELLO}" in shown.out
     assert "The model was asked 2 times: 52 tokens" in shown.err
+    write_suite(refund_test(turns=[{"user": HELLO}]), file="other.yaml")
+    answer = json.dumps({"translations": [{"number": 1, "text": "Hallo\x1b[31m\n::error::x"}]})
+    models.answer = lambda _: answer
+    run(models, suites=("other.yaml",))
+    shown = capsys.readouterr().out
+    assert ("\x1b" in shown, "\n::error::" in shown) == (False, False)
+    assert load_suite("other.yaml").suite.tests[1].turns[0].user == "Hallo\x1b[31m\n::error::x"
 
 
 def test_no_model_is_asked_if_no_line_is_missing(models, capsys):
@@ -107,10 +114,8 @@ def test_only_changed_lines_are_translated_and_corrections_kept(models, capsys):
     run(models)
     (question,) = models.asked
     assert prompt_block(question.text, "wanted") == [1]
-    assert [line["text"] for line in prompt_block(question.text, "conversation")] == [
-        "I want a new one.",
-        THANKS,
-    ]
+    texts = [line["text"] for line in prompt_block(question.text, "conversation")]
+    assert texts == ["I want a new one.", THANKS]
     assert translations_in()["de"] == {"I want a new one.": "[de] I want a new one.", THANKS: "Danke!"}
     assert "1 line translated, 1 kept, 1 removed" in capsys.readouterr().out
 
@@ -119,10 +124,7 @@ def test_shared_lines_are_sent_once_and_variables_by_name(models):
     turns = [{"user": text} for text in (THANKS, "And now?", "4812")]
     write_suite(refund_test(), refund_test("Other", turns=turns))
     run(models)
-    assert [prompt_block(question.text, "wanted") for question in models.asked] in (
-        [[1, 3], [2]],
-        [[2], [1, 3]],
-    )
+    assert sorted(prompt_block(question.text, "wanted") for question in models.asked) == [[1, 3], [2]]
     assert [*translations_in()["de"]] == [HELLO, THANKS, "And now?"]
     line = "My number is ${NUMBER}, I want {{canary.code}}."
     write_suite(refund_test(turns=[{"user": line}], canaries={"code": "code"}))
@@ -195,10 +197,7 @@ def test_suite_with_untranslated_line_keeps_its_lock_file(models, capsys):
     before = "translations:\n  de:\n  - {line: Old., text: Alt.}\n"
     Path("shop.lock.yaml").write_text(before)
 
-    def stubborn(question) -> str:
-        return bracketed_translation(question).replace("[de] Please", "Please")
-
-    models.answer = stubborn
+    models.answer = lambda question: bracketed_translation(question).replace("[de] Please", "Please")
     with pytest.raises(SystemExit) as ended:
         run(models, suites=("shop.yaml", "other.yaml"))
     assert (ended.value.code, Path("shop.lock.yaml").read_text()) == (3, before)
@@ -229,18 +228,12 @@ def test_lock_file_is_not_written_after_max_cost_or_rejected_key(models, capsys)
     assert "Not written, since translations are missing: shop.lock.yaml" in capsys.readouterr().err
 
 
-def test_translate_skips_suite_without_languages(models):
+def test_suite_without_languages_is_skipped_and_long_translations_can_be_read_back(models):
     write_suite(languages=[])
     write_suite(file="german.yaml")
     run(models, suites=(".",))
     assert [path.name for path in Path().glob("*.lock.yaml")] == ["german.lock.yaml"]
-
-
-def test_long_translations_can_be_read_back(models):
-    def in_hindi(question) -> str:
-        return bracketed_translation(question).replace("word", "शब्दों")
-
-    models.answer = in_hindi
+    models.answer = lambda question: bracketed_translation(question).replace("word", "शब्दों")
     write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))
     run(models)
     assert Path("shop.lock.yaml").stat().st_size > 1_500_000
@@ -294,17 +287,6 @@ def test_safety_pack_is_translated(models):
     for plain, german in pairs:
         assert (german.name, german.cluster) == (f"{plain.name} (de)", plain.cluster)
         assert (german.turns[0].user, german.canaries) == (f"[de] {plain.turns[0].user}", plain.canaries)
-
-
-def test_model_text_is_shown_without_control_characters(models, capsys):
-    write_suite(refund_test(turns=[{"user": HELLO}]))
-    answer = json.dumps({"translations": [{"number": 1, "text": "Hallo\x1b[31m\n::error::x"}]})
-    models.answer = lambda _: answer
-    run(models)
-    shown = capsys.readouterr().out
-    assert "\x1b" not in shown
-    assert "\n::error::" not in shown
-    assert load_suite("shop.yaml").suite.tests[1].turns[0].user == "Hallo\x1b[31m\n::error::x"
 
 
 @pytest.mark.slow
