@@ -1,4 +1,4 @@
-"""The pages by keyboard, with a screen reader, on a phone, on paper and without JavaScript; sheets; studies."""
+"""The pages by keyboard, with a screen reader, on a phone, on paper, without JavaScript; sheets; studies."""
 
 from pathlib import Path
 
