@@ -63,22 +63,19 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     return run(folder, tests, "--regression=significant", *options, head=head)
 
 
-@pytest.mark.parametrize(
-    ("tests", "trials", "head", "code", "says"),
-    [
+def test_drop_is_proven_from_five_single_trials_or_three_of_one_test(folder):
+    """1 / 2^5 is below 0.05."""
+    for tests, trials, head, code, says in (
         (1, 1, GOOD, 0, (NO_CHANGE, f"One trial per test; {TOO_FEW}")),
         (1, 1, BAD, 3, (NO_VERDICT, BROKE)),
         (1, 3, BAD, 1, (f"{PROVEN} (3 trials per test).",)),
         (4, 1, BAD, 3, (NO_VERDICT, BROKE)),
         (5, 1, BAD, 1, (f"{PROVEN} (one trial per test).",)),
-    ],
-)
-def test_drop_is_proven_from_five_single_trials_or_three_of_one_test(folder, tests, trials, head, code, says):
-    """1 / 2^5 is below 0.05."""
-    record(folder, "main", tests, trials)
-    exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
-    assert exit_code == code, comparison
-    assert all(sentence in comparison for sentence in says), comparison
+    ):
+        record(folder, "main", tests, trials)
+        exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
+        assert exit_code == code, comparison
+        assert all(sentence in comparison for sentence in says), comparison
 
 
 def options(path: str, base: str) -> tuple[str, ...]:
@@ -149,21 +146,18 @@ def test_comparison_uses_tests_that_baseline_has_and_reports_their_number(folder
 LOST = "of 18 trials of the base agent errored or could not be judged"
 
 
-@each_row(
-    ("options", "base", "head", "reason"),
-    [
+def test_base_agent_that_is_down_gives_no_verdict(folder):
+    """Also if it is only needed later, since the score fell."""
+    for options, base, head, reason in (
         ([AUTO], HALF, GOOD, f"9 {LOST}"),
         ([ALWAYS], HALF, GOOD, f"9 {LOST}"),
         ([AUTO], DOWN, GOOD, f"18 {LOST}"),
         ([ALWAYS], DOWN, GOOD, f"18 {LOST}"),
         (["--baseline=one/0"], DOWN, BAD, "regression was not checked: no test was scored on both sides"),
-    ],
-)
-def test_base_agent_that_is_down_gives_no_verdict(folder, options, base, head, reason):
-    """Also if it is only needed later, since the score fell."""
-    exit_code, comparison = compare(folder, 6, "--loops=3", *options, f"--against={base}", head=head)
-    assert exit_code == 3, comparison
-    assert reason in comparison
+    ):
+        exit_code, comparison = compare(folder, 6, "--loops=3", *options, f"--against={base}", head=head)
+        assert exit_code == 3, comparison
+        assert reason in comparison
 
 
 def test_arms_file_with_one_agent_is_rejected_and_one_trial_proves_nothing(folder):

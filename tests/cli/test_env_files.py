@@ -14,19 +14,16 @@ SUITE = (
 )
 
 
-@each_row(
-    ("arguments", "others", "named"),
-    [
+def test_env_file_option_is_accepted_anywhere_among_arguments():
+    """Also before the command, which must not lose its supervisor by that."""
+    for arguments, others, named in (
         (["run", "a.yaml"], ["run", "a.yaml"], []),
         (["run", "--env-file", "x", "a.yaml"], ["run", "a.yaml"], ["x"]),
         (["--env-file=x", "run", "--env-file=y"], ["run"], ["x", "y"]),
         (["run", "--", "--env-file=x"], ["run", "--", "--env-file=x"], []),
         (["run", "--env-file"], ["run"], [""]),
-    ],
-)
-def test_env_file_option_is_accepted_anywhere_among_arguments(arguments, others, named):
-    """Also before the command, which must not lose its supervisor by that."""
-    assert env_files.split(arguments) == (others, named)
+    ):
+        assert env_files.split(arguments) == (others, named)
 
 
 @pytest.fixture

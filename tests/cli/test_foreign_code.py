@@ -128,27 +128,26 @@ def test_trusted_suites_are_of_own_commit_own_branches_and_own_checkout(workspac
         assert_rejected(workspace.run(suites=suites, GITHUB_SHA=workspace.theirs), agent)
 
 
-@each_row(
-    ("option", "file"),
-    [
+def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent):
+    """Such a file says where keys go, what may be spent, or what the run is compared with."""
+    for option, file in (
         ("--adapter-options", "options.yaml"),
         ("--prices", "prices.yaml"),
         ("--calibration", "calibration.json"),
         ("--baseline", "main.json"),
         ("--replay", "recording"),
-    ],
-)
-def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent, option, file):
-    """Such a file says where keys go, what may be spent, or what the run is compared with."""
-    (workspace.folder / file).write_text("{}")
-    literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
-    ran = workspace.run(f"{option}={file}", f"--base-url={agent.url}", suites=literal)
-    assert_rejected(ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}")
-    outside = workspace.folder.parent / file
-    outside.write_text("{}")
-    ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
-    assert "may not be read" not in ran.stderr
-    del agent.heard[:]
+    ):
+        (workspace.folder / file).write_text("{}")
+        literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
+        ran = workspace.run(f"{option}={file}", f"--base-url={agent.url}", suites=literal)
+        assert_rejected(
+            ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}"
+        )
+        outside = workspace.folder.parent / file
+        outside.write_text("{}")
+        ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
+        assert "may not be read" not in ran.stderr
+        del agent.heard[:]
 
 
 def test_option_naming_program_of_foreign_checkout_is_rejected(workspace, agent):
@@ -348,23 +347,25 @@ def test_fork_is_not_trusted_in_job_with_any_secret(workspace, agent, name, even
     assert_rejected(ran, agent, "--adapter-options: theirs.yaml may not be read", texts)
 
 
-@each_row(
-    "variables",
-    [
+def test_fork_is_tested_in_job_without_secrets(workspace, agent):
+    for variables in (
         {},
         {"CI_EVALS_AGENT_KEY": "", "LLM_API_KEY": " "},
         {"OPENAI_API_KEY": "dummy", "DB_PASSWORD": "postgres"},
         {"CI_EVALS_AGENT_HEADERS": "Authorization: Bearer \nX-Tenant: acme"},
         {"ACTIONS_RUNTIME_TOKEN": "9f8e7d6c5b4a", "GH_TOKEN": "ghs_9f8e7d6c5b4a"},
-    ],
-)
-def test_fork_is_tested_in_job_without_secrets(workspace, agent, variables):
-    options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
-    fields = {"adapter": "http", "agentId": None, BASE_URL: f"{agent.url}/echo", "adapterOptions": options}
-    write_suite(workspace.folder / "evals", **fields, apiKey=None)
-    ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
-    assert "may not" not in ran.stderr
-    assert ran.returncode != 2, ran.stderr
+    ):
+        options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+        fields = {
+            "adapter": "http",
+            "agentId": None,
+            BASE_URL: f"{agent.url}/echo",
+            "adapterOptions": options,
+        }
+        write_suite(workspace.folder / "evals", **fields, apiKey=None)
+        ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
+        assert "may not" not in ran.stderr
+        assert ran.returncode != 2, ran.stderr
 
 
 def test_action_annotates_untrusted_suite_at_its_line(workspace, agent):
