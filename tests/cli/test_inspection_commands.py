@@ -136,9 +136,8 @@ def test_suite_schema_accepts_bundled_suites_and_rejects_invalid_ones(tmp_path):
         suite = json.loads(path.read_text())
         for test in suite["tests"]:  # an evaluation of each form is enough, and there are a thousand
             form_of = {(one.get("strict"), *one): one for one in test["evaluations"]}
-            test["evaluations"] = [
-                one for form, one in form_of.items() if form not in forms or len(form_of) == 1
-            ]
+            new = [one for form, one in form_of.items() if form not in forms]
+            test["evaluations"] = new or test["evaluations"][:1]
             forms |= form_of.keys()
         assert list(check.iter_errors(suite | {"$schema": "x", "x-note": 1})) == []
     assert not check.is_valid(suite | {"minScroe": 5})
