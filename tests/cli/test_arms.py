@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import ci_evals, read_results, start, write_suite_without_critical_tests
-from refusals import refusal
+from exits import exits, refusal
 
 from ci_evals.extensions.demo.server import DemoServer
 
@@ -16,10 +16,10 @@ SUITE = "shop.json"
 OPTIONS = ("--provider=offline", "--parallel=8", "--loops=3", "--min-score=0")
 
 
-def run_arms(folder: Path, arms: dict, *options: str):
+def run_arms(folder: Path, arms: dict, *options: str, code: int | None = None):
     (folder / "arms.yaml").write_text(json.dumps(arms))
     write_suite_without_critical_tests(folder, "demo:retail", SUITE)
-    return ci_evals("run", SUITE, *OPTIONS, "--arms=arms.yaml", *options, cwd=folder, env=KEYS)
+    return exits(code, "run", SUITE, *OPTIONS, "--arms=arms.yaml", *options, cwd=folder, env=KEYS)
 
 
 BROKEN = ["RETURN_REQUEST", "ORDER_STATUS"]
@@ -29,8 +29,7 @@ def test_every_agent_is_compared_with_the_first_in_every_report(tmp_path):
     with DemoServer() as now, DemoServer() as same, DemoServer(broken=BROKEN) as worse:
         alike = {"base-url": same.base_url, "agent-key": "${OTHER_KEY}"}
         arms = {"today": {"base-url": now.base_url}, "alike": alike, "broken": {"base-url": worse.base_url}}
-        ran = run_arms(tmp_path, arms, "--regression=significant")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        ran = run_arms(tmp_path, arms, "--regression=significant", code=0)
     results = read_results(tmp_path)
     today, alike, other = results["arms"]
     names = [(arm["name"], arm["gated"]) for arm in results["arms"]]
@@ -54,8 +53,7 @@ def test_gate_arm_is_compared_with_first_arm(tmp_path):
     with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
         servers = {"today": now, "broken": worse, "again": now}
         arms = {name: {"base-url": server.base_url} for name, server in servers.items()}
-        second = run_arms(tmp_path, arms, "--regression=significant", "--loops=1", "--rounds=auto")
-        assert second.returncode == 1, second.stdout + second.stderr
+        second = run_arms(tmp_path, arms, "--regression=significant", "--loops=1", "--rounds=auto", code=1)
         assert re.search("Evals failed: [0-9]+ tests broke in “broken” compared with “today”", second.stdout)
         assert "base agent" not in second.stdout + (tmp_path / "results/summary.md").read_text()
         results = read_results(tmp_path)
@@ -63,11 +61,9 @@ def test_gate_arm_is_compared_with_first_arm(tmp_path):
         assert results["comparison"]["looks"][-1]["decision"] == "fail"
         assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
         one = ("--regression=significant", "--loops=1", "--test=Never makes up")
-        third = run_arms(tmp_path, arms, *one, "--gate-arm=again")
-        assert third.returncode == 0, third.stdout + third.stderr
+        run_arms(tmp_path, arms, *one, "--gate-arm=again", code=0)
         assert [arm["name"] for arm in read_results(tmp_path)["arms"]] == ["today", "again", "broken"]
-        first = run_arms(tmp_path, arms, *one, "--gate-arm=today")
-    assert first.returncode == 0, first.stdout + first.stderr
+        run_arms(tmp_path, arms, *one, "--gate-arm=today", code=0)
     assert read_results(tmp_path)["comparison"] is None
     wrong = run_arms(tmp_path, arms, "--gate-arm=nobody")
     assert (wrong.returncode, "Agents: today, broken, again." in wrong.stderr) == (2, True)
@@ -79,12 +75,10 @@ def test_unreachable_arm_affects_gate_only_if_it_is_compared(tmp_path):
     with DemoServer() as now:
         here, gone = {"base-url": now.base_url}, {"base-url": "http://127.0.0.1:9"}
         options = ("--test=Never makes up", "--loops=1", "--retries=0")
-        ran = run_arms(tmp_path, {"today": here, "next": here, "gone": gone}, *options)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_arms(tmp_path, {"today": here, "next": here, "gone": gone}, *options, code=0)
         last = read_results(tmp_path)["arms"][2]
         assert (last["score"], last["delta"], last["pAdjusted"]) == (None, None, None)
-        ran = run_arms(tmp_path, {"gone": gone, "next": here}, *options)
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+        run_arms(tmp_path, {"gone": gone, "next": here}, *options, code=3)
 
 
 def test_shards_of_several_agents_are_merged(tmp_path):
@@ -93,8 +87,7 @@ def test_shards_of_several_agents_are_merged(tmp_path):
         for part in (1, 2):
             run_arms(tmp_path, arms, f"--shard={part}/2", "--no-gate", f"--output-dir=part{part}")
     options = ("--regression=significant", "--min-score=0")
-    merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
-    assert merged.returncode == 1, merged.stdout + merged.stderr
+    exits(1, "merge", "part1", "part2", *options, cwd=tmp_path)
     results = read_results(tmp_path)
     assert [(arm["name"], arm["gated"]) for arm in results["arms"]] == [("today", False), ("broken", True)]
     assert results["comparison"]["method"] == "both-sides"
@@ -135,15 +128,14 @@ HEAD_KEY = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 BASE_KEY = "the-key-of-the-base-agent"
 
 
-def run_both_sides(folder: Path, head: DemoServer, base: str, *more: str):
+def run_both_sides(folder: Path, head: DemoServer, base: str, *more: str, code: int | None = None):
     options = (f"--base-url={head.base_url}", f"--against=base-url={base}\nagent-key={BASE_KEY}")
-    return ci_evals("run", "demo:retail", *ALWAYS, *options, *more, cwd=folder, env=HEAD_KEY)
+    return exits(code, "run", "demo:retail", *ALWAYS, *options, *more, cwd=folder, env=HEAD_KEY)
 
 
 def test_both_agents_run_are_compared_and_replayed_from_recording(tmp_path):
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
-        ran = run_both_sides(tmp_path, head, base.base_url, "--loops=2", "--record=recorded")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_both_sides(tmp_path, head, base.base_url, "--loops=2", "--record=recorded", code=0)
     results = read_results(tmp_path)
     comparison = results["comparison"]
     assert comparison["method"] == "both-sides"
@@ -155,8 +147,7 @@ def test_both_agents_run_are_compared_and_replayed_from_recording(tmp_path):
     assert comparison["baseline"]["score"] == base_arm["score"]
     assert BASE_KEY not in json.dumps(results)
     options = (*ALWAYS, f"--against=base-url={base.base_url}", "--loops=2", "--replay=recorded")
-    again = ci_evals("run", "demo:retail", *options, cwd=tmp_path)
-    assert again.returncode == 0, again.stdout + again.stderr
+    exits(0, "run", "demo:retail", *options, cwd=tmp_path)
     replayed = read_results(tmp_path)
     assert [arm["score"] for arm in replayed["arms"]] == [head_arm["score"], base_arm["score"]]
     assert replayed["comparison"]["delta"] == comparison["delta"]
@@ -165,8 +156,7 @@ def test_both_agents_run_are_compared_and_replayed_from_recording(tmp_path):
 def test_rounds_with_base_agent_always_have_3_5_and_7_trials(tmp_path):
     """Whatever numbers are given: the limits are those of 3, 5 and 7 trials a side."""
     with DemoServer() as head, DemoServer() as base:
-        ran = run_both_sides(tmp_path, head, base.base_url, "--rounds=2,5")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_both_sides(tmp_path, head, base.base_url, "--rounds=2,5", code=0)
     results = read_results(tmp_path)
     assert results["run"]["rounds"] == {"looks": [3, 5, 7], "played": 3}
     (look,) = results["comparison"]["looks"]
@@ -178,25 +168,21 @@ def test_rounds_with_base_agent_always_have_3_5_and_7_trials(tmp_path):
 
 def test_broken_head_fails_and_broken_base_does_not(tmp_path):
     with DemoServer(noise=0.02, seed=1, broken=[RETURNS]) as broken, DemoServer(noise=0.02, seed=2) as good:
-        ran = run_both_sides(tmp_path, broken, good.base_url, "--loops=5")
-        assert ran.returncode == 1, ran.stdout + ran.stderr
+        run_both_sides(tmp_path, broken, good.base_url, "--loops=5", code=1)
         assert read_results(tmp_path)["comparison"]["p"] <= 0.05
-        ran = run_both_sides(tmp_path, good, broken.base_url, "--loops=1")
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        run_both_sides(tmp_path, good, broken.base_url, "--loops=1", code=0)
         assert read_results(tmp_path)["comparison"]["delta"] > 0
 
 
 def test_unreachable_base_agent_gives_no_verdict_unless_fail_fast_ends_run_first(tmp_path):
     for options in ([], ["--fail-fast"]):
         with DemoServer() as head:
-            ran = run_both_sides(tmp_path, head, "http://127.0.0.1:9", "--retries=0", *options)
-        assert ran.returncode == 3, ran.stdout + ran.stderr
+            run_both_sides(tmp_path, head, "http://127.0.0.1:9", "--retries=0", *options, code=3)
         gate = read_results(tmp_path)["gate"]
         assert gate["passed"] is False
         assert "the agent at 127.0.0.1:9 could not be reached" in gate["reasons"][0]
     with DemoServer(broken=[RETURNS]) as head, DemoServer() as base:
-        ran = run_both_sides(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1")
-    assert ran.returncode == 1, ran.stdout + ran.stderr
+        run_both_sides(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1", code=1)
 
 
 def test_invalid_base_agent_is_rejected_before_run(tmp_path, monkeypatch):
@@ -226,8 +212,7 @@ def test_killed_run_with_base_agent_is_resumed(tmp_path):
                 break
         process.kill()
         process.communicate()
-        ran = ci_evals("run", "demo:retail", *options, "--resume=results", cwd=tmp_path, env=HEAD_KEY)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        exits(0, "run", "demo:retail", *options, "--resume=results", cwd=tmp_path, env=HEAD_KEY)
     results = read_results(tmp_path)
     assert results["run"]["resumed"]["trials"] >= 20
     assert results["arms"][1]["counts"]["trials"] == results["counts"]["trials"]
@@ -238,16 +223,13 @@ def test_shards_of_both_sides_are_merged_unless_one_lacks_the_base_agent(tmp_pat
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
         for part in (1, 2):
             own = (f"--shard={part}/2", "--loops=2", "--no-gate", f"--output-dir=part{part}")
-            ran = run_both_sides(tmp_path, head, base.base_url, *own)
-            assert ran.returncode == 0, ran.stdout + ran.stderr
+            ran = run_both_sides(tmp_path, head, base.base_url, *own, code=0)
         other = (*OFFLINE, "--shard=2/2", "--loops=2", "--output-dir=bare", f"--base-url={head.base_url}")
         assert ci_evals("run", "demo:retail", *other, cwd=tmp_path, env=HEAD_KEY).returncode == 0
-    bare = ci_evals("merge", "part1", "bare", "--min-score=0", cwd=tmp_path)
-    assert bare.returncode == 3, bare.stdout + bare.stderr
+    bare = exits(3, "merge", "part1", "bare", "--min-score=0", cwd=tmp_path)
     assert "the agent 'base' was not played in bare" in bare.stdout
     options = ("--regression=significant", "--min-score=0", "--output-dir=whole")
-    merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
-    assert merged.returncode == 0, merged.stdout + merged.stderr
+    exits(0, "merge", "part1", "part2", *options, cwd=tmp_path)
     results = json.loads((tmp_path / "whole/_results.json").read_text())
     assert results["comparison"]["method"] == "both-sides"
     assert results["comparison"]["tests"] == results["counts"]["tests"]

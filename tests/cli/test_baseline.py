@@ -8,7 +8,7 @@ import pytest
 import report_texts
 from commands import ci_evals, read_results, write_suite
 from each_row import each_row
-from refusals import refusal
+from exits import exits, refusal
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
 from ci_evals.domain.results.run import Results
@@ -56,22 +56,18 @@ def files(runs, tmp_path):
 @pytest.mark.end_to_end
 def test_compare_names_regressed_tests_fails_and_writes_json_and_markdown(files, tmp_path):
     compare = ("compare", files["broken"], files["base"])
-    completed = ci_evals(*compare, "--regression=significant", cwd=tmp_path)
-    assert completed.returncode == 1, completed.stdout + completed.stderr
+    completed = exits(1, *compare, "--regression=significant", cwd=tmp_path)
     for text in (*FAILING_TESTS, "✗ Evals failed"):
         assert text in completed.stdout
-    other = ci_evals("compare", files["same"], files["base"], "--regression=significant", cwd=tmp_path)
-    assert other.returncode == 0, other.stdout + other.stderr
-    completed = ci_evals(*compare, "--max-drop=2", "--format=json", cwd=tmp_path)
-    assert completed.returncode == 1
+    exits(0, "compare", files["same"], files["base"], "--regression=significant", cwd=tmp_path)
+    completed = exits(1, *compare, "--max-drop=2", "--format=json", cwd=tmp_path)
     result = json.loads(completed.stdout)
     assert result["comparison"]["delta"] < -2
     assert result["comparison"]["p"] <= 0.05
     assert set(FAILING_TESTS) <= regressed_tests(result["comparison"])
     (check,) = result["gate"]["checks"]
     assert (check["name"], check["required"], check["holds"]) == ("max-drop", 2, False)
-    markdown = ci_evals(*compare, "--format=markdown", cwd=tmp_path)
-    assert markdown.returncode == 0
+    markdown = exits(0, *compare, "--format=markdown", cwd=tmp_path)
     assert FAILING_TESTS[0] in markdown.stdout
 
 
@@ -79,8 +75,7 @@ def test_comparison_with_baseline_is_in_every_report(files, tmp_path):
     options = ("--provider=offline", "--loops=3", "--parallel=8", "--min-score=0", "--regression=any")
     with DemoServer(noise=0.02, seed=4, broken=[BROKEN]) as server:
         baseline = (f"--base-url={server.base_url}", f"--baseline={files['base']}")
-        ran = ci_evals("run", "demo:retail", *options, *baseline, cwd=tmp_path)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
+        ran = exits(1, "run", "demo:retail", *options, *baseline, cwd=tmp_path)
     comparison = read_results(tmp_path)["comparison"]
     assert set(FAILING_TESTS) <= regressed_tests(comparison)
     assert comparison["delta"] < 0
@@ -89,8 +84,7 @@ def test_comparison_with_baseline_is_in_every_report(files, tmp_path):
     assert all(FAILING_TESTS[0] in text and "baseline" in text for text in (summary, ran.stdout))
     assert all(f'name="{name}"' in junit for name in ("delta", "p"))
     (tmp_path / "results/summary.md").unlink()
-    again = ci_evals("report", "results", cwd=tmp_path)
-    assert again.returncode == 0
+    exits(0, "report", "results", cwd=tmp_path)
     assert not (tmp_path / "summary.md").exists()
     assert (tmp_path / "results/summary.md").read_text() == summary
 
@@ -113,8 +107,7 @@ def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_pat
     other = replace(runs["base"], run=replace(runs["base"].run, digests=digests))
     base = save(tmp_path / "other", other)
     for check in ("--regression=any", "--max-drop=5"):
-        completed = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)
-        assert completed.returncode == 3, completed.stdout + completed.stderr
+        completed = exits(3, "compare", files["broken"], base, check, cwd=tmp_path)
         assert "was not checked: the judge's prompt changed" in completed.stdout
         assert "not checked" in completed.stdout
         assert "holds" not in completed.stdout
@@ -130,8 +123,7 @@ def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_pat
 
 def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
     run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
-    passed = ci_evals(*run, cwd=tmp_path)
-    assert passed.returncode == 0, passed.stdout + passed.stderr
+    passed = exits(0, *run, cwd=tmp_path)
     assert "! Evals passed" in passed.stdout
     results = tmp_path / "results"
     reports = [(results / name).read_text() for name in ("summary.md", "report.html", "junit.xml")]
@@ -140,8 +132,7 @@ def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
     assert reports[0].startswith("## ⚠️ Evals passed: 100 / 100, no baseline")
     checks = json.loads((results / RESULTS).read_text())["gate"]["checks"]
     assert [check["holds"] for check in checks if check["kind"] == "max-drop"] == [None]
-    required = ci_evals(*run, "--baseline=required", cwd=tmp_path)
-    assert required.returncode == 3, required.stdout + required.stderr
+    required = exits(3, *run, "--baseline=required", cwd=tmp_path)
     assert "GITHUB_REPOSITORY" in required.stdout
 
 
@@ -170,8 +161,7 @@ def test_invalid_baseline_and_limits_are_refused_before_any_trial(
 
 @pytest.mark.end_to_end
 def test_odds_reports_how_often_each_check_would_fail(files, tmp_path):
-    completed = ci_evals("odds", files["base"], "--min-score=95", cwd=tmp_path)
-    assert completed.returncode == 0, completed.stderr
+    completed = exits(0, "odds", files["base"], "--min-score=95", cwd=tmp_path)
     assert "min-score" in completed.stdout
     checks = ("--min-score=10", "--regression=any", "--max-drop=3")
     easy = ci_evals("odds", files["base"], *checks, cwd=tmp_path)
@@ -222,8 +212,7 @@ def test_compare_redacts_keys_and_commands_in_result_files(runs, tmp_path, form)
     for name in ("base", "broken"):
         (tmp_path / f"{name}.json").write_text(edited(runs[name], hostile))
     args = ("compare", "broken.json", "base.json", f"--format={form}")
-    completed = ci_evals(*args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
-    assert completed.returncode == 0, completed.stderr
+    completed = exits(0, *args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
     assert key[:20] not in completed.stdout
     assert "##[" not in completed.stdout
     assert not any(line.lstrip().startswith("::") for line in completed.stdout.splitlines())
@@ -238,16 +227,14 @@ def test_threshold_applies_to_test_whose_name_contains_secret(tmp_path):
     suite = write_suite(tmp_path, test, adapter="demo", agentId="demo-hr", name="s.json")
     env = {"AGENT_KEY": "k" * 9, "USER_A": "alice-the-first"}
     limits = ("--min-score=0", "--thresholds=test:Login as alice-the-first=99")
-    completed = ci_evals("run", suite, "--provider=offline", *limits, cwd=tmp_path, env=env)
-    assert completed.returncode == 1, completed.stdout + completed.stderr
+    completed = exits(1, "run", suite, "--provider=offline", *limits, cwd=tmp_path, env=env)
     assert "alice" not in completed.stdout + (tmp_path / "results/_results.json").read_text()
 
 
 @pytest.mark.parametrize(("seconds", "code"), [("0.000001", 1), ("60", 0)])
 def test_latency_and_cost_limits_are_checked(tmp_path, seconds, code):
     limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
-    completed = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
-    assert completed.returncode == code, completed.stdout + completed.stderr
+    exits(code, "run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
     written = read_results(tmp_path)
     checks = {check["name"]: check for check in written["gate"]["checks"]}
     assert checks["max-p95-latency"]["seen"] == written["latency"]["p95"] > 0

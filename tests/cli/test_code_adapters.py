@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN_ENV, action, ci_evals, read_results, start, write_suite
+from exits import exits
 from github_runner import Step
 
 pytestmark = pytest.mark.slow
@@ -214,8 +215,7 @@ def test_fail_fast_and_max_duration_end_run_and_are_named_in_reports(folder):
     ):
         tests = [{"name": str(number)} | repeats for number in range(4)]
         tests[1]["turns"] = [{"user": second}]
-        ran = ci_evals("run", write_suite(folder, *tests, **PYTHON_AGENT), option, "--retries=0", cwd=folder)
-        assert ran.returncode == code, ran.stderr
+        exits(code, "run", write_suite(folder, *tests, **PYTHON_AGENT), option, "--retries=0", cwd=folder)
         results = read_results(folder)
         outcomes = [test["outcome"] for test in results["suites"][0]["tests"]]
         assert outcomes == ["passed", outcome, "not_run", "not_run"]

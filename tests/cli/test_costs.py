@@ -6,6 +6,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, read_results, write_suite
+from exits import exits
 
 pytestmark = pytest.mark.slow
 TEST = {"evaluations": [{"criterion": "Is polite"}]}
@@ -111,8 +112,7 @@ def test_unknown_cost_of_embeddings_or_rejudging_stops_run_with_budget(tmp_path,
     models.asked.clear()
     models.usage = lambda *_: None
     options = ("--judge-model=judge", "--prices=prices.json", "--max-cost=100", "--output-dir=again")
-    ran = ci_evals("rejudge", "results", *options, cwd=tmp_path, env=models.env | {"CI_EVALS_PARALLEL": "2"})
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+    ran = exits(3, "rejudge", "results", *options, cwd=tmp_path, env=models.env | {"CI_EVALS_PARALLEL": "2"})
     assert len(models.asked) < 8
     results = json.loads((tmp_path / "again/_results.json").read_text())
     assert results["usage"]["costUsd"] is None

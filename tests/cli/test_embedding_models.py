@@ -6,6 +6,7 @@ import pytest
 import static_model
 import world
 from commands import ci_evals, read_results, write_suite
+from exits import exits
 
 pytestmark = pytest.mark.slow
 MEANING = {"criterion": "City", "strict": "answer_matches", "match": "semantic", "expected": "Paris"}
@@ -40,8 +41,7 @@ def test_embedding_model_has_name_usage_and_cost_in_reports_and_no_budget_withou
 ):
     name = "text-embedding-3-small"
     suite, env = write_suite(tmp_path, TEST), env_of(agent, models)
-    ran = ci_evals("run", suite, "--loops=2", cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, "run", suite, "--loops=2", cwd=tmp_path, env=env)
     assert [body["model"] for body in models.embedded] == [name] * 2
     results = read_results(tmp_path)
     (used,) = results["usage"]["byRole"]
@@ -54,8 +54,7 @@ def test_embedding_model_has_name_usage_and_cost_in_reports_and_no_budget_withou
     properties = ET.parse(tmp_path / "results/junit.xml").getroot().iter("property")
     assert {p.get("name"): p.get("value") for p in properties}["embedding-model"] == name
     args = ("run", suite, "--embedding-model=my-vectors")
-    ran = ci_evals(*args, cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, *args, cwd=tmp_path, env=env)
     usage = read_results(tmp_path)["usage"]
     assert (usage["costUsd"], usage["unpriced"]) == (None, ["my-vectors"])
     ran = ci_evals(*args, "--max-cost=1", cwd=tmp_path, env=env)
@@ -64,15 +63,13 @@ def test_embedding_model_has_name_usage_and_cost_in_reports_and_no_budget_withou
 
 def test_failing_embedding_model_leaves_semantic_check_undecided(tmp_path, agent, models):
     models.always = world.fault(400, "this model does not embed")
-    ran = ci_evals("run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
-    assert ran.returncode == 3
+    ran = exits(3, "run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
     assert "the embedding model could not be asked: OpenAI" in ran.stdout
     findings = read_results(tmp_path)["suites"][0]["tests"][0]["trials"][0]["findings"]
     assert [(f["outcome"], f["cause"]) for f in findings] == [("undecided", "judge_error"), ("passed", None)]
     models.always = world.UNAUTHORIZED
     suite = write_suite(tmp_path, *({**TEST, "name": f"t{i}"} for i in range(4)))
-    ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent, models))
-    assert ran.returncode == 3
+    ran = exits(3, "run", suite, cwd=tmp_path, env=env_of(agent, models))
     assert "refused the key" in read_results(tmp_path)["run"]["stoppedBecause"]
 
 
@@ -88,8 +85,7 @@ def test_key_or_embedding_model_is_only_required_if_needed(tmp_path, agent, fold
         args = ("--provider=offline", f"--embedding-model={model}")
         ran = ci_evals("run", suite, *args, cwd=tmp_path, env=env_of(agent))
         assert (ran.returncode, agent.requests, message in ran.stderr) == (2, [], True)
-    ran = ci_evals("run", suite, f"--embedding-model=local:{folder}", cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, "run", suite, f"--embedding-model=local:{folder}", cwd=tmp_path, env=env_of(agent))
     text = write_suite(tmp_path, {"evaluations": [TEXT]})
     assert ci_evals("run", text, cwd=tmp_path, env=env_of(agent)).returncode == 0
     assert ci_evals("run", text, *args, cwd=tmp_path, env=env_of(agent)).returncode == 0
@@ -99,8 +95,7 @@ def test_key_or_embedding_model_is_only_required_if_needed(tmp_path, agent, fold
 def test_offline_run_without_embedding_model_has_no_verdict(tmp_path, agent):
     """Only a missing judge is excused there."""
     suite = write_suite(tmp_path, TEST)
-    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+    ran = exits(3, "run", suite, "--provider=offline", cwd=tmp_path, env=env_of(agent))
     assert "no embedding model" in ran.stdout
     assert "embedding-model" in (tmp_path / "results/summary.md").read_text()
     case = next(ET.parse(tmp_path / "results/junit.xml").getroot().iter("testcase"))
@@ -116,8 +111,7 @@ def test_local_embedding_model_works_with_every_provider(tmp_path, agent, folder
     wrong = MEANING | {"expected": ["dog", "cat"]}
     suite = write_suite(tmp_path, TEST, {"name": "Wrong", "evaluations": [wrong]})
     args = (f"--provider={provider}", f"--embedding-model=local:{folder}", "--max-cost=0")
-    ran = ci_evals("run", suite, *args, cwd=tmp_path, env=env_of(agent))
-    assert ran.returncode == 1, ran.stdout + ran.stderr
+    ran = exits(1, "run", suite, *args, cwd=tmp_path, env=env_of(agent))
     assert "reply 1 does not mean 'cat' (semantic; similarity 0.21" in ran.stdout
     results = read_results(tmp_path)
     assert [test["outcome"] for test in results["suites"][0]["tests"]] == ["passed", "failed"]

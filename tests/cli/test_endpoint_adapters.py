@@ -10,7 +10,7 @@ import pytest
 from commands import ci_evals, read_files, read_results, write_suite
 from each_row import each_row
 from endpoints import Endpoint, EndpointRequest, completion, tool_calls
-from refusals import refusal
+from exits import exits, refusal
 
 pytestmark = pytest.mark.slow
 OFFLINE = "--provider=offline"
@@ -66,8 +66,7 @@ def test_chat_completions_agent_has_tool_calls_as_evidence_and_a_wrong_key_stops
     options = {"escalationTools": ["to_person"]}
     suite = write_endpoint_suite(tmp_path, "openai", model="refund-agent", adapterOptions=options)
     given = (f"--base-url={openai_endpoint.url}", f"--agent-key={endpoints.KEY}", "--debug")
-    ran = ci_evals("run", suite, OFFLINE, *given, "--agent-headers=X-Team: quality", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, "run", suite, OFFLINE, *given, "--agent-headers=X-Team: quality", cwd=tmp_path)
     (asked,) = openai_endpoint.asked
     assert (asked.body["model"], asked.headers["x-team"]) == ("refund-agent", "quality")
     assert asked.body["messages"][0]["content"].startswith("Be brief.")
@@ -87,8 +86,7 @@ def test_json_endpoint_agent_runs_with_options_in_suite_or_file(tmp_path, json_e
     apart = write_endpoint_suite(tmp_path, "http", name="apart.json")
     options = ("--adapter-options=agent.yaml", f"--base-url={json_endpoint.url}")
     for args in ([inside], [apart, *options]):
-        ran = ci_evals("run", *args, OFFLINE, f"--agent-key={endpoints.KEY}", cwd=tmp_path)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        exits(0, "run", *args, OFFLINE, f"--agent-key={endpoints.KEY}", cwd=tmp_path)
         assert read_results(tmp_path)["score"] == 100
     assert [asked.path for asked in json_endpoint.asked] == ["/chats", "/chats/c/1"] * 2
     assert json_endpoint.asked[0].body == {"customer": "Ida Berg"}
@@ -170,8 +168,7 @@ def test_pull_request_of_fork_without_agent_key_is_skipped(tmp_path):
         ({}, ["--agent-headers=Authorization: Bearer "], {}),
     ):
         write_suite(tmp_path, **suite | fields)
-        ran = ci_evals("run", "suite.json", OFFLINE, *options, cwd=tmp_path, env=env | fork)
-        assert ran.returncode == 0, ran.stderr
+        ran = exits(0, "run", "suite.json", OFFLINE, *options, cwd=tmp_path, env=env | fork)
         assert read_results(tmp_path)["run"]["status"] == "skipped"
         assert "(agent-key is missing)" in ran.stderr + ran.stdout
         ran = ci_evals("run", "suite.json", OFFLINE, "--retries=0", *options, cwd=tmp_path, env=env)

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from commands import ci_evals, read_results, write_suite
+from exits import exits
 
 pytestmark = pytest.mark.slow
 IN_PROCESS = ("--provider=offline", "--agent-in-process")
@@ -84,8 +85,7 @@ def test_expected_error_passes_and_counts_toward_score(tmp_path):
     fields = {"adapter": "python:fragile:reply", "apiKey": "a-key-of-the-agent", "agentId": None}
     suite = write_suite(tmp_path, {"name": "broken", "evaluations": [errs, NEGATIVE[0]]}, **fields)
     options = ("--provider=offline", "--loops=5", "--min-score=90")
-    ran = ci_evals("run", suite, *options, cwd=tmp_path, env={"PYTHONPATH": "."})
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    exits(0, "run", suite, *options, cwd=tmp_path, env={"PYTHONPATH": "."})
     results = read_results(tmp_path)
     assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import ACTION_SCRIPT, CLEAN_ENV, ci_evals
-from refusals import refusal
+from exits import exits, refusal
 from terminals import read_until
 from typer.completion import get_completion_script
 from typer.main import get_command
@@ -161,8 +161,7 @@ def test_unusable_path_is_named_in_error_of_every_command(tmp_path, monkeypatch)
 def test_usage_error_exits_2_with_invalid_value_but_without_key(tmp_path):
     ran = ci_evals("rn", cwd=tmp_path)
     assert (ran.returncode, "rn" in ran.stderr) == (2, True)
-    ran = ci_evals("run", "demo:hr", "--min-score=85%", cwd=tmp_path)
-    assert ran.returncode == 2
+    ran = exits(2, "run", "demo:hr", "--min-score=85%", cwd=tmp_path)
     assert ran.stderr.startswith("Usage: ")
     assert "Error: Invalid value for '--min-score': '85%'." in ran.stderr
     key = "llm-key-7f2d91c4"

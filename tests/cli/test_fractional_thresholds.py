@@ -3,6 +3,7 @@
 import pytest
 from commands import ci_evals, read_results, write_suite
 from each_row import each_row
+from exits import exits
 
 pytestmark = pytest.mark.slow
 IN_PROCESS = ("--provider=offline", "--agent-in-process")
@@ -35,8 +36,7 @@ THRESHOLDS = [
 
 @each_row(("options", "warning"), THRESHOLDS)
 def test_fractional_threshold_option_causes_warning_in_console_and_reports(folder, options, warning):
-    ran = ci_evals("run", suite(folder), *IN_PROCESS, *options, cwd=folder)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, "run", suite(folder), *IN_PROCESS, *options, cwd=folder)
     warned = [text for text in read_results(folder)["run"]["warnings"] if "0 to 100" in text]
     assert len(warned) == (warning is not None)
     assert ("0 to 100" in ran.stderr) is (warning is not None)
@@ -71,8 +71,7 @@ def test_fractional_threshold_variable_causes_warning_in_other_commands(folder):
 @pytest.mark.parametrize("command", ["validate", "run"])
 def test_fractional_threshold_in_suite_causes_warning_with_line(folder, command, fields, where):
     options = ["--provider=offline"] if command == "run" else []
-    ran = ci_evals(command, suite(folder, **fields), *options, cwd=folder)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, command, suite(folder, **fields), *options, cwd=folder)
     assert ("0 to 100" in ran.stderr) is (where is not None)
     if where:
         assert "warning: suite.json:1:" in ran.stderr

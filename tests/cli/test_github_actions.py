@@ -12,6 +12,7 @@ import github_api
 import pytest
 from commands import ci_evals, read_results, start, write_suite
 from each_row import each_row
+from exits import exits
 from github_api import REPOSITORY, TOKEN
 
 from ci_evals.extensions.demo.server import DemoServer
@@ -67,11 +68,11 @@ def hanging(api, request: str):
         over.set()
 
 
-def run(folder: Path, *options: str, env):
+def run(folder: Path, *options: str, env, code=None):
     """Run the suite of the folder, by default one that passes."""
     if not (folder / "suite.json").exists():
         write_suite(folder, HELLO, **DEMO)
-    return ci_evals("run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
+    return exits(code, "run", "suite.json", "--provider=offline", *options, cwd=folder, env=env)
 
 
 @contextmanager
@@ -128,8 +129,7 @@ def test_log_groups_trial_lines_and_masks_keys(tmp_path):
 def test_run_outside_actions_prints_no_commands_and_sends_no_requests(tmp_path, api):
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     env = pull_request_job(tmp_path, api, GITHUB_ACTIONS="")
-    done = run(tmp_path, "--baseline=none", "--comment=never", env=env)
-    assert done.returncode == 1
+    done = run(tmp_path, "--baseline=none", "--comment=never", env=env, code=1)
     assert [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("::")] == []
     assert api.requests == []
     env = pull_request_job(tmp_path, api)
@@ -149,8 +149,7 @@ def test_failed_tests_are_annotated_up_to_limit_and_cannot_inject_commands(tmp_p
     write_suite(tmp_path, test, **DEMO)
     suite = json.loads((tmp_path / "suite.json").read_text())
     (tmp_path / "suite.json").write_text(json.dumps(suite | {"name": hostile}))
-    done = run(tmp_path, "--verbose", env=job(tmp_path))
-    assert done.returncode == 1
+    done = run(tmp_path, "--verbose", env=job(tmp_path), code=1)
     own = ("::error file=suite.json", "::error title=ci-evals", "::group::", "::endgroup::", "::add-mask::")
     for line in (done.stdout + done.stderr).splitlines():
         assert "##[" not in line
@@ -161,8 +160,7 @@ def test_push_is_only_commented_on_with_comment_always(tmp_path, api):
     api.add_pull(7, HEAD)
     run(tmp_path, env=job(tmp_path, api=api))
     assert api.requests == []
-    done = run(tmp_path, "--comment=always", env=job(tmp_path, api=api))
-    assert done.returncode == 0, done.stderr
+    run(tmp_path, "--comment=always", env=job(tmp_path, api=api), code=0)
     assert len(api.comments[7]) == 1
 
 
@@ -171,8 +169,7 @@ def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(result
     api.add_commits(before, HEAD)
     api.add_run(before, results_of())
     env = job(tmp_path, payload=PUSH | {"before": before}, api=api, GITHUB_REF="refs/heads/main")
-    done = run(tmp_path, "--baseline=auto", env=env)
-    assert done.returncode == 0, done.stderr
+    done = run(tmp_path, "--baseline=auto", env=env, code=0)
     assert read_results(tmp_path)["comparison"]["delta"] == 0
     done = run(tmp_path, "--baseline=auto", env={})
     assert (done.returncode, read_results(tmp_path)["comparison"]) == (0, None)
@@ -198,25 +195,23 @@ def results_of(whole_results):
     return artifact
 
 
-def run_for_pull_7(folder: Path, api, artifact: bytes, *options: str):
+def run_for_pull_7(folder: Path, api, artifact: bytes, *options: str, code=None):
     api.add_commits("a" * 40, "b" * 40, HEAD)
     api.add_run("b" * 40, artifact)
     api.add_pull(7, HEAD)
-    return run(folder, "--pr-number=7", *options, env=job(folder, "workflow_dispatch", {}, api))
+    return run(folder, "--pr-number=7", *options, env=job(folder, "workflow_dispatch", {}, api), code=code)
 
 
 @pytest.mark.parametrize("git", OF_THE_COMMIT.values(), ids=OF_THE_COMMIT.keys())
 def test_pr_number_compares_with_base_commit_and_comments(results_of, tmp_path, api, git):
     """Results that do not name their commit are those of the artifact's commit."""
-    done = run_for_pull_7(tmp_path, api, results_of(**git))
-    assert done.returncode == 0, done.stderr
+    run_for_pull_7(tmp_path, api, results_of(**git), code=0)
     assert "the base commit" in of_run(tmp_path, "baselineNote")
     assert len(api.comments[7]) == 1
 
 
 def test_results_of_earlier_schema_version_are_not_used_as_baseline(tmp_path, api):
-    done = run_for_pull_7(tmp_path, api, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}))
-    assert done.returncode == 0, done.stderr
+    run_for_pull_7(tmp_path, api, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}), code=0)
     note = of_run(tmp_path, "baselineNote")
     assert note.startswith("no baseline: the results of commit bbbbbbb: schemaVersion 1 cannot be read")
     assert read_results(tmp_path)["comparison"] is None
@@ -236,8 +231,7 @@ def test_results_of_other_commit_are_skipped_for_next_valid_baseline(results_of,
 
     They also count in no history, and take nobody's baseline away.
     """
-    done = run_for_pull_7(tmp_path, api, results_of(**git))
-    assert done.returncode == 0, done.stderr
+    run_for_pull_7(tmp_path, api, results_of(**git), code=0)
     why = f"the artifact 'ci-evals-results-default' of commit bbbbbbb holds results of {of}"
     assert of_run(tmp_path, "baselineNote") == f"no baseline: {why}"
     assert read_results(tmp_path)["comparison"] is None
@@ -246,8 +240,7 @@ def test_results_of_other_commit_are_skipped_for_next_valid_baseline(results_of,
     before = "a" * 40
     api.add_run(before, results_of(commit=before))
     api.add_run(before, results_of(**git | {"commit": git.get("commit", before)}))
-    done = run(tmp_path, "--pr-number=7", "--max-drop=5", "--history=5", env=env)
-    assert done.returncode == 0, done.stderr
+    run(tmp_path, "--pr-number=7", "--max-drop=5", "--history=5", env=env, code=0)
     note = of_run(tmp_path, "baselineNote")
     assert ("commit aaaaaaa" in note, of in note) == (True, False)
     assert read_results(tmp_path)["comparison"]["delta"] == 0
@@ -255,8 +248,7 @@ def test_results_of_other_commit_are_skipped_for_next_valid_baseline(results_of,
 
 def test_unreachable_github_causes_warning_and_run_passes(tmp_path):
     for url in ("http://127.0.0.1:1", "http://127.0.0.1:1/\t\n/x", "nonsense", "http://[::1"):
-        done = run(tmp_path, env=pull_request_job(tmp_path, GITHUB_API_URL=url))
-        assert done.returncode == 0, done.stderr
+        done = run(tmp_path, env=pull_request_job(tmp_path, GITHUB_API_URL=url), code=0)
         assert "no baseline: " in done.stderr
         assert "Traceback" not in done.stderr
         (warning,) = lines_of("warning", done.stderr)
@@ -318,8 +310,7 @@ def results(tmp_path_factory):
 
 
 def test_comment_dry_run_needs_no_github_but_posting_needs_repository_and_token(tmp_path, results):
-    done = ci_evals("comment", results, "--dry-run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = exits(0, "comment", results, "--dry-run", cwd=tmp_path)
     assert "Sings" in done.stdout
     for env, missing in (({}, "GITHUB_REPOSITORY"), ({"GITHUB_REPOSITORY": REPOSITORY}, "GITHUB_TOKEN")):
         done = ci_evals("comment", results, cwd=tmp_path, env=env)
@@ -330,12 +321,10 @@ def test_comment_dry_run_needs_no_github_but_posting_needs_repository_and_token(
 def test_comment_command_posts_once_with_action_outputs_if_a_pull_request_is_open(tmp_path, results, api):
     env = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
     for what in ("created", "unchanged"):
-        done = ci_evals("comment", results, "--pr-number=7", cwd=tmp_path, env=env)
-        assert done.returncode == 0, done.stderr
+        done = exits(0, "comment", results, "--pr-number=7", cwd=tmp_path, env=env)
         assert what in done.stderr
     assert len(api.comments[7]) == 1
-    done = ci_evals("comment", results, cwd=tmp_path, env=pull_request_job(tmp_path, api))
-    assert done.returncode == 0, done.stderr
+    done = exits(0, "comment", results, cwd=tmp_path, env=pull_request_job(tmp_path, api))
     outputs = (tmp_path / "outputs").read_text()
     assert ("failed" in outputs, "results/_results.json" in outputs) == (True, True)
     done = ci_evals("comment", results, cwd=tmp_path, env=job(tmp_path, api=api))  # it may be merged by now
@@ -346,8 +335,7 @@ def test_comment_command_rejects_invalid_results(tmp_path, api):
     """The second workflow takes what a stranger's job uploaded."""
     for text in ("", "{}", "[" * 100_000, '{"schemaVersion": 99}'):
         (tmp_path / "_results.json").write_text(text)
-        done = ci_evals("comment", "_results.json", "--pr-number=7", cwd=tmp_path, env=job(tmp_path, api=api))
-        assert done.returncode == 2
+        done = exits(2, "comment", "_results.json", "--pr-number=7", cwd=tmp_path, env=job(tmp_path, api=api))
         assert "Traceback" not in done.stderr
         assert "result<<" in (tmp_path / "outputs").read_text()
     # It looks for an earlier comment to withdraw.
@@ -368,8 +356,7 @@ def test_comment_command_rejects_invalid_results(tmp_path, api):
     ],
 )
 def test_invalid_arguments_are_annotated_without_naming_variables(tmp_path, arguments, message):
-    done = ci_evals(*arguments, cwd=tmp_path, env=job(tmp_path))
-    assert done.returncode == 2
+    done = exits(2, *arguments, cwd=tmp_path, env=job(tmp_path))
     (error,) = lines_of("error", done.stderr)
     assert message in error.replace("%25", "%")
     assert "CI_EVALS_" not in error

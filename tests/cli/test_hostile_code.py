@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN_ENV, ci_evals, open_descriptors, read_files, read_results, start, write_suite
+from exits import exits
 
 from ci_evals.agents.python.hosting.host import Host
 from ci_evals.agents.settings import AgentSettings
@@ -105,13 +106,13 @@ TRICKS_OF_RUNS = [
 ]
 
 
-def run_reply(folder, work, *options, tests=1, kind="def"):
+def run_reply(folder, work, *options, tests=1, kind="def", code=None):
     (folder / "agent.py").write_text(f"{HEAD}\n{kind} reply(message):\n    {work}\n")
     names = [f"test {number}" for number in range(tests)]
-    return run_of(folder, dict.fromkeys(names, "Hello"), *options)
+    return run_of(folder, dict.fromkeys(names, "Hello"), *options, code=code)
 
 
-def run_of(folder, messages, *options):
+def run_of(folder, messages, *options, code=None):
     """Run tests of one turn with the agent in a folder; `messages` are their turns by their names."""
     evaluations = [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]
     each = [
@@ -120,7 +121,7 @@ def run_of(folder, messages, *options):
     ]
     suite = write_suite(folder, *each, **AGENT)
     given = ("run", suite, "--provider=offline", "--retries=0", *options)
-    return ci_evals(*given, cwd=folder, env={"AGENT_KEY": KEY, "GITHUB_ACTIONS": "true"})
+    return exits(code, *given, cwd=folder, env={"AGENT_KEY": KEY, "GITHUB_ACTIONS": "true"})
 
 
 def suite_tests(folder):
@@ -144,8 +145,7 @@ def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
     reply = "def reply(message):\n    return globals()[message](message)"
     (tmp_path / "agent.py").write_text("\n\n".join([HEAD, *functions, reply]))
     messages = {name: f"trick_{number}" for number, name in enumerate(tricks)}
-    ran = run_of(tmp_path, messages, "--parallel=1")
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+    ran = run_of(tmp_path, messages, "--parallel=1", code=3)
     errors = {test["name"]: test["trials"][0]["error"] for test in suite_tests(tmp_path)}
     assert errors.keys() == tricks.keys()
     for name, (_, reason) in tricks.items():
@@ -163,14 +163,12 @@ def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
 )
 def test_hostile_agent_code_in_process_of_run_exits_3(tmp_path, name):
     """`--agent-in-process` is for debugging."""
-    ran = run_reply(tmp_path, TRICKS[name][0], "--agent-in-process")
-    assert ran.returncode == 3, ran.stdout + ran.stderr
+    ran = run_reply(tmp_path, TRICKS[name][0], "--agent-in-process", code=3)
     assert KEY not in (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")
 
 
 def test_run_killed_by_its_agent_exits_3_and_one_that_exits_at_import_stops_it_before_trials(tmp_path):
-    ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)")
-    assert ran.returncode == 2, ran.stdout + ran.stderr
+    ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)", code=2)
     reason = "the agent's process ended (exit status 0) while it loaded; its last output: no room"
     assert reason in ran.stdout + ran.stderr
     ran = run_reply(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
@@ -179,11 +177,9 @@ def test_run_killed_by_its_agent_exits_3_and_one_that_exits_at_import_stops_it_b
 
 def test_exited_or_blocked_agent_process_is_replaced_until_ten_failures_in_a_row(tmp_path):
     work = "if os.path.exists('died'): return message\n    open('died', 'w').close(); os._exit(0)"
-    ran = run_reply(tmp_path, work, tests=3)
-    assert ran.returncode == 3
+    ran = run_reply(tmp_path, work, tests=3, code=3)
     assert [test["outcome"] for test in suite_tests(tmp_path)] == ["error", "passed", "passed"]
-    ran = run_reply(tmp_path, "os._exit(0)", "--parallel=1", tests=11)
-    assert ran.returncode == 3
+    ran = run_reply(tmp_path, "os._exit(0)", "--parallel=1", tests=11, code=3)
     assert read_results(tmp_path)["run"]["stoppedBecause"].startswith("10 trials in a row errored")
     work = "if os.path.exists('blocked'): return message\n    open('blocked', 'w').close(); time.sleep(600)"
     ran = run_reply(tmp_path, work, tests=6, kind="async def")
@@ -195,8 +191,7 @@ def test_exited_or_blocked_agent_process_is_replaced_until_ten_failures_in_a_row
 @pytest.mark.parametrize("options", [(), ("--agent-in-process",)])
 def test_detached_processes_of_agent_are_ended_with_run(tmp_path, options):
     """Although they lead sessions of their own, and have lost their parents."""
-    ran = run_reply(tmp_path, "setsid(); return message", *options)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run_reply(tmp_path, "setsid(); return message", *options, code=0)
     assert not open_descriptors(tmp_path / "left")
 
 
@@ -224,14 +219,14 @@ def test_detached_processes_of_program_are_ended_with_conversation(tmp_path):
     (tmp_path / "program.py").write_text(f"{HEAD}\nsetsid()\n{loop}")
     greets = {"evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]}
     suite = write_suite(tmp_path, greets, **AGENT | {"adapter": f"command: {sys.executable} program.py"})
-    ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    exits(0, "run", suite, "--provider=offline", cwd=tmp_path)
     assert not open_descriptors(tmp_path / "left")
 
 
 def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
-    ran = run_reply(tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = run_reply(
+        tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message", code=0
+    )
     log = (tmp_path / "results/agent.log").read_text()
     assert "owned ***" in log
     assert "more" in log
@@ -242,8 +237,7 @@ def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
 def test_agent_that_closes_stdout_changes_folder_or_stops_run_does_not_break_it(tmp_path):
     """The supervisor hears of a stop on Linux."""
     stop = "os.kill(os.getppid(), signal.SIGSTOP); " if sys.platform == "linux" else ""
-    ran = run_reply(tmp_path, f"sys.stdout.close(); os.chdir('/'); {stop}return message", tests=2)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = run_reply(tmp_path, f"sys.stdout.close(); os.chdir('/'); {stop}return message", tests=2, code=0)
     assert "2 of 2 tests pass" in ran.stdout
 
 
@@ -442,8 +436,7 @@ def test_code_of_suite_gets_no_keys_except_those_it_names(tmp_path):
         fields = {"adapter": adapter, "agentId": None, "apiKey": None}
         suite = write_suite(tmp_path, {"evaluations": [check]}, **fields, **steps)
         env = OWN_KEYS | PROVIDER_KEYS | JOB_VARIABLES
-        ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path, env=env)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        exits(0, "run", suite, "--provider=offline", cwd=tmp_path, env=env)
     result = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.env")}
     steps = {"python step", "python check", "command setup", "command probe", "command teardown"}
     assert result.keys() == {"agent", "command agent", *steps}

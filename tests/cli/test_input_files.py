@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from commands import ci_evals, write_suite
-from refusals import refusal
+from exits import refusal
 
 from ci_evals.adapters import input_files
 from ci_evals.cli.app import app

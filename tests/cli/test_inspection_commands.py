@@ -11,6 +11,7 @@ import pytest
 import world
 from commands import ci_evals, read_files, read_results, start, write_suite
 from doc_pages import ROOT
+from exits import exits
 
 pytestmark = pytest.mark.slow
 SUITES = sorted((ROOT / "suites").rglob("*.json"))
@@ -21,8 +22,7 @@ def test_validate_lists_each_suite_once_and_all_errors_and_unreadable_files(tmp_
     for name in ("a.json", "b.json"):
         write_suite(tmp_path, name=name)
     for names in (["a.json", "b.json"], ["."], ["*.json"], ["a.json", "a.json", "b.json"]):
-        ran = ci_evals("validate", *names, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
-        assert ran.returncode == 0, ran.stderr
+        ran = exits(0, "validate", *names, cwd=tmp_path, env={"AGENT_KEY": "key-123456"})
         listed = [line for line in ran.stdout.splitlines() if line.startswith("ok  ")]
         assert [line.split()[1] for line in listed] == ["a.json:", "b.json:"]
     write_suite(tmp_path, name="a.json", minScroe=5)
@@ -58,8 +58,7 @@ def test_validate_needs_no_key(tmp_path):
 def test_validate_strict_warns_of_weak_suites(tmp_path):
     write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")
     assert "warning" not in ci_evals("validate", "s.json", cwd=tmp_path).stderr
-    strict = ci_evals("validate", "--strict", "s.json", cwd=tmp_path)
-    assert strict.returncode == 0
+    strict = exits(0, "validate", "--strict", "s.json", cwd=tmp_path)
     assert "warning: s.json:1:" in strict.stderr
     assert "tests: no test has a strict check" in strict.stderr
     assert strict.stdout.startswith("ok  s.json")
@@ -164,8 +163,7 @@ def test_report_rewrites_every_file_identically(tmp_path):
         if path.is_file() and path != folder / "_results.json":
             path.unlink()
     env = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7"}
-    ran = ci_evals("report", "results/_results.json", cwd=tmp_path, env=env)
-    assert ran.returncode == 0, ran.stderr
+    exits(0, "report", "results/_results.json", cwd=tmp_path, env=env)
     assert read_files(folder) == before
     own = folder / read_results(tmp_path)["suites"][0]["folder"]
     for path in own.glob("*.md"):
@@ -196,8 +194,7 @@ def test_demo_agent_serves_runs_until_sigterm(tmp_path):
     try:
         url = served.stdout.readline().split()[-1]
         assert httpx2.post(f"{url}/api/v1/external/tasks", json={}).status_code == 401
-        ran = ci_evals("run", "demo:hr", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
+        exits(0, "run", "demo:hr", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
         assert read_results(tmp_path)["suites"][0]["adapter"] == "aui"
     finally:
         served.send_signal(signal.SIGTERM)
@@ -246,8 +243,7 @@ def test_missing_agent_fields_are_reported_with_other_errors(tmp_path, command):
     suites = [*product(INVALID_SUITES.items(), MISSING_FIELDS.items())]
     for (fault, (body, _)), (lacks, (head, _)) in suites:
         (tmp_path / f"{fault}, {lacks}.yaml").write_text(f"name: {fault}, {lacks}\n{head}{body}")
-    ran = ci_evals(command, ".", *([] if command == "validate" else ["--provider=offline"]), cwd=tmp_path)
-    assert ran.returncode == 2
+    ran = exits(2, command, ".", *([] if command == "validate" else ["--provider=offline"]), cwd=tmp_path)
     for (fault, (_, problem)), (lacks, (_, missing)) in suites:
         lines = (ran.stdout + ran.stderr).splitlines()
         message = "\n".join(line for line in lines if f"{fault}, {lacks}.yaml:" in line)

@@ -7,6 +7,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, read_files, read_results, write_suite
+from exits import exits
 
 from ci_evals.cli.run.judge_cache import folder_of
 from ci_evals.cli.run_context import RunContext
@@ -38,8 +39,7 @@ def services(tmp_path):
 
 def run(folder, env, *options, cache="answers", **more):
     options = ("--prices=prices.json", "--no-gate", *([f"--judge-cache={cache}"] if cache else []), *options)
-    ran = ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    ran = exits(0, "run", "suite.json", *options, cwd=folder, env=env | more)
     results = read_results(folder)
     (judge,) = [one for one in results["usage"]["byRole"] if one["role"] == "judge"]
     trials = results["suites"][0]["tests"][0]["trials"]
