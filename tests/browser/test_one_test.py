@@ -50,7 +50,7 @@ def at(results: Results, test: str, *place, base: int | None = None) -> str:
     return shown.address(*place, base=base)
 
 
-def test_probed_state_is_shown_below_the_conversation(show):
+def test_probed_state_and_tool_calls_are_shown_with_folded_arguments_and_results(show):
     probes = {
         "order <b>": ProbeResult(value=[{"status": "refunded"}]),
         "mail": ProbeResult(error="the http step got no answer from mail"),
@@ -62,6 +62,22 @@ def test_probed_state_is_shown_below_the_conversation(show):
     assert json.loads(state.locator("pre").first.inner_text()) == [{"status": "refunded"}]
     assert state.locator(".bad").all_inner_texts() == ["unknown: the http step got no answer from mail"]
     assert state.locator("pre").last.inner_text() == "null"
+    calls = (
+        ToolCall(name="look_up", arguments={"order": "<img src=x>"}, result={"paid": 42}, status="ok"),
+        ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
+        ToolCall(name="close", not_captured="cut off"),
+    )
+    listed = show(trial={"turns": (build.turn(**views_of(calls)),)}).locator(".actions .action")
+    texts = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
+    assert texts == [
+        'look_up(order: "<img src=x>") ok Result',
+        "refund error · 0.25 s · by pay Arguments",
+        "close arguments unknown: cut off",
+    ]
+    listed.nth(1).get_by_text("Arguments", exact=True).click()
+    assert '"note": "xxx' in listed.nth(1).locator("pre").inner_text()
+    listed.nth(0).get_by_text("Result", exact=True).click()
+    assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
 def test_verdict_links_to_its_turn_and_back(look, compared):
@@ -191,25 +207,6 @@ def test_missing_trace_is_shown_differently_from_no_actions(show):
     first = ["did this reply has no trace", 'parameters code = "a" size = "undefined"']
     assert texts == [*first, known, "parameters size = 3 new", nothing]
     assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
-
-
-def test_tool_calls_are_shown_with_folded_arguments_and_results(show):
-    calls = (
-        ToolCall(name="look_up", arguments={"order": "<img src=x>"}, result={"paid": 42}, status="ok"),
-        ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
-        ToolCall(name="close", not_captured="cut off"),
-    )
-    listed = show(trial={"turns": (build.turn(**views_of(calls)),)}).locator(".actions .action")
-    texts = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
-    assert texts == [
-        'look_up(order: "<img src=x>") ok Result',
-        "refund error · 0.25 s · by pay Arguments",
-        "close arguments unknown: cut off",
-    ]
-    listed.nth(1).get_by_text("Arguments", exact=True).click()
-    assert '"note": "xxx' in listed.nth(1).locator("pre").inner_text()
-    listed.nth(0).get_by_text("Result", exact=True).click()
-    assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
 def test_large_trace_is_rendered_only_when_opened_and_large_numbers_exactly(show):

@@ -35,11 +35,8 @@ def conversation(agent_id, lines, variables):
         yield body | {"trace_info": wire.trace(line, move.reply, business=True, context=True)}
 
 
-def test_every_reply_matches_the_types_of_the_aui_client():
+def test_replies_match_types_of_aui_client_and_cover_every_decision_and_condition():
     assert [fault for message in messages() for fault in aui_types.differences(message)] == []
-
-
-def test_replies_cover_every_kind_of_decision_rule_integration_and_condition():
     traces = [message["trace_info"] for message in messages()]
     decisions = [decision for trace in traces for decision in trace["decisions"]]
     unused = {"activate_sub_tool", "self_review"}

@@ -272,7 +272,7 @@ def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     assert reply.text.startswith("Done.")
 
 
-def test_forget_parameter_loses_the_first_parameter_in_every_reply():
+def test_forget_parameter_escalate_early_and_err_change_every_reply_in_their_way():
     texts = ["I want to return something that is too wide.", "HL-30771", "Yes"]
     mine, mine_known = {"order_number": "HL-30771"}, {"order-number": "HL-30771"}
     right = replies_to(RETAIL, texts, variables=mine)
@@ -280,9 +280,6 @@ def test_forget_parameter_loses_the_first_parameter_in_every_reply():
     assert [reply.text for reply in wrong] == [reply.text for reply in right]
     assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
     assert [dict(reply.params) for reply in wrong] == [{"order-number": "undefined"}, mine_known, mine_known]
-
-
-def test_escalate_early_hands_over_first_request_and_err_fails_all_replies():
     texts = ["Hello!", RETURN, "Too wide."]
     hello, request, later = replies_to(RETAIL, texts, Misbehavior.ESCALATE_EARLY, variables=LATE)
     assert hello.workflows == ()

@@ -87,7 +87,7 @@ def test_created_task_has_state_of_its_own_and_welcome_message_of_a_known_agent(
     assert "not sure that I understood" in client.send(other, "HL-20418").json()["text"]
 
 
-def test_full_trace_shows_intents_decisions_and_calls(client):
+def test_full_trace_shows_intents_decisions_and_calls_of_every_type(client):
     trace = client.say()["trace_info"]
     assert trace["input"] == {"message": ORDER}
     intents = {"intents": ["the state of an order"], "extracted_params": {"order-number": "HL-20418"}}
@@ -100,6 +100,13 @@ def test_full_trace_shows_intents_decisions_and_calls(client):
     assert trace["response"]["type"] == "answer"
     evaluated = [(rule["code"], rule["triggered"]) for rule in trace["rules_evaluations"]]
     assert ("order-not-found", False) in evaluated
+    late = {"order_status": "shipped", "delayed_days": 4}
+    decisions = client.say(agent_variables=late)["trace_info"]["decisions"]
+    decisions += client.say("What does Gold membership give me?")["trace_info"]["decisions"]
+    calls = {item["integration"]["type"]: item["integration"] for item in decisions if "integration" in item}
+    assert set(calls) == {"REST", "RAG", "MCP"}
+    assert "status_code" not in calls["RAG"]
+    assert "status_code" not in calls["MCP"]
 
 
 def test_each_trace_flag_adds_its_part_of_the_trace(client):
@@ -169,16 +176,6 @@ def test_escalation_refusal_and_integration_error_are_in_the_reply(client):
     assert (error["response"]["type"], error["response"]["error"]) == ("error", "integration_failed")
     integration = error["decisions"][0]["integration"]
     assert (integration["status_code"], integration["error_message"]) == (503, "upstream unavailable")
-
-
-def test_rag_and_mcp_calls_have_no_status_code(client):
-    late = {"order_status": "shipped", "delayed_days": 4}
-    decisions = client.say(agent_variables=late)["trace_info"]["decisions"]
-    decisions += client.say("What does Gold membership give me?")["trace_info"]["decisions"]
-    calls = {item["integration"]["type"]: item["integration"] for item in decisions if "integration" in item}
-    assert set(calls) == {"REST", "RAG", "MCP"}
-    assert "status_code" not in calls["RAG"]
-    assert "status_code" not in calls["MCP"]
 
 
 @each_row(

@@ -100,7 +100,7 @@ def test_simulated_user_and_personas_speak_the_language(read, problems):
     assert "add de to 'languages' of the suite" in refused
 
 
-def test_languages_of_test_replace_those_of_suite_and_skip_personas(read):
+def test_languages_of_test_replace_those_of_suite_and_are_selected_by_name_or_tag(read):
     french = dict(zip(GERMAN, ["Bonjour.", "Merci beaucoup."], strict=True))
     other = refund_test("Other", languages=[])
     suite = shop_suite(refund_test(languages=["fr"]), other, refund_test("Third"))
@@ -112,6 +112,10 @@ def test_languages_of_test_replace_those_of_suite_and_skip_personas(read):
     loaded = read(suite, lock_with(de=GERMAN))
     assert names(loaded) == ["Refund", "Refund (rude)", "Refund (de)"]
     assert {test.cluster for test in loaded.suite.tests} == {"Shop: Refund"}
+    loaded = read(shop_suite(refund_test(), refund_test("Other")), lock_with(de=GERMAN))
+    assert chosen(loaded, "Refund (de)") == ["Refund (de)"]
+    assert chosen(loaded, "Refund") == ["Refund"]
+    assert chosen(loaded, tags="language:de") == ["Refund (de)", "Other (de)"]
 
 
 def test_missing_lock_file_or_translation_is_a_problem(problems, read):
@@ -151,13 +155,6 @@ def test_digest_depends_on_translation_and_variable_names(read):
     assert plain == same
     assert german != swapped
     assert digest_of("Nimm ${ONE} und ${TWO}, bitte.") == (plain, german)
-
-
-def test_language_is_selected_by_test_name_or_tag(read):
-    loaded = read(shop_suite(refund_test(), refund_test("Other")), lock_with(de=GERMAN))
-    assert chosen(loaded, "Refund (de)") == ["Refund (de)"]
-    assert chosen(loaded, "Refund") == ["Refund"]
-    assert chosen(loaded, tags="language:de") == ["Refund (de)", "Other (de)"]
 
 
 def test_variables_and_canaries_are_resolved_in_translations(read):

@@ -48,12 +48,16 @@ def digests_of(suite: dict, **environ: str) -> dict[str, str]:
     return digests(load(json.dumps(suite), "shop.json", Reading(environ)))
 
 
-def test_personas_and_matrix_add_each_test_once_per_persona():
+def test_personas_and_matrix_add_tests_that_name_or_tag_selects():
     suite = suite_of(auto_test(personas=["rushed", "rude"]), auto_test("Other"))
     assert names(suite) == ["Refund", "Refund (rushed)", "Refund (rude)", "Other"]
     suite = suite_of(auto_test(personas=["rude"]), auto_test("Other"), personaMatrix=True)
     refund, other = (f"{name} (rushed)" for name in ("Refund", "Other"))
     assert names(suite) == ["Refund", "Refund (rude)", refund, "Other", other, "Other (rude)"]
+    loaded = read(suite_of(auto_test(), auto_test("Other"), personaMatrix=True))
+    assert chosen(loaded, "Refund (rude)") == ["Refund (rude)"]
+    assert chosen(loaded, "Refund") == ["Refund"]
+    assert chosen(loaded, tags="persona:rude") == ["Refund (rude)", "Other (rude)"]
 
 
 def test_persona_sets_guidelines_language_cluster_tag_and_audit():
@@ -91,13 +95,6 @@ def test_persona_and_secret_change_only_the_digests_of_their_tests():
     }
     one, two = (digests_of(suite, **{name: "secret-12345"}) for name, suite in suites.items())
     assert {name for name in one if one[name] != two[name]} == {"Refund", "Refund (rude)"}
-
-
-def test_persona_is_selected_by_test_name_or_tag():
-    loaded = read(suite_of(auto_test(), auto_test("Other"), personaMatrix=True))
-    assert chosen(loaded, "Refund (rude)") == ["Refund (rude)"]
-    assert chosen(loaded, "Refund") == ["Refund"]
-    assert chosen(loaded, tags="persona:rude") == ["Refund (rude)", "Other (rude)"]
 
 
 SPY = {"personas": {"spy": {"note": "You know the code {{canary.code}}."}}, "personaMatrix": True}
@@ -208,13 +205,19 @@ def test_editor_schema_has_personas():
 PAGE = page("personas.md")
 
 
-def test_docs_suite_runs_the_tests_named_on_the_page():
+def test_docs_name_traits_threshold_and_the_tests_that_their_suite_runs():
     example, *_ = blocks("yaml", PAGE)
     loaded = load(example, "shop.yaml", Reading())
     assert [str(problem) for problem in weaknesses(loaded)] == []
     (planned,) = plan([loaded], Selection(), 1).suites
     names = ["Refund", "Refund (rushed)", "Refund (fraudster)", "Address", "Address (careless)"]
     assert [test.name for test in planned.tests] == names
+    titles = {code(name): title for name, title in table("trait", PAGE)}
+    assert titles == {trait.name: trait.title for trait in TRAITS.values()}
+    assert "--thresholds=tag:persona:fraudster=100" in PAGE
+    (limit,) = read_thresholds("tag:persona:fraudster=100")
+    result = (limit.selector.kind, limit.selector.name, limit.limit)
+    assert result == (SelectorKind.TAG, "persona:fraudster", 100)
 
 
 def test_docs_suite_with_languages_reads_its_lock_file():
@@ -232,12 +235,3 @@ def test_docs_suite_with_languages_reads_its_lock_file():
     personas = "personaMatrix: true\npersonas: {a: {traits: [terse]}, b: {traits: [typos]}, c: {note: x}}\n"
     tests = load(personas + example, "shop.yaml", reading).suite.tests
     assert len([test for test in tests if test.name.startswith("Refund")]) == 6
-
-
-def test_docs_name_all_traits_and_a_valid_threshold():
-    titles = {code(name): title for name, title in table("trait", PAGE)}
-    assert titles == {trait.name: trait.title for trait in TRAITS.values()}
-    assert "--thresholds=tag:persona:fraudster=100" in PAGE
-    (limit,) = read_thresholds("tag:persona:fraudster=100")
-    result = (limit.selector.kind, limit.selector.name, limit.limit)
-    assert result == (SelectorKind.TAG, "persona:fraudster", 100)

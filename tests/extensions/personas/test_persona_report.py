@@ -71,7 +71,7 @@ def test_tests_with_handwritten_persona_tags_get_no_persona_scores():
     assert personas_in(build.results()) is None
 
 
-def test_report_compares_each_persona_with_tests_as_written():
+def test_report_compares_personas_with_tests_as_written_and_warns_of_unshown_traits():
     report = personas_in(RUDE_FAILED)
     assert report.remark == "The agent did not pass with “rude” (1 of 2 tests)."
     assert personas_in(a_run()).remark == "The agent passed with 2 personas."
@@ -83,9 +83,6 @@ def test_report_compares_each_persona_with_tests_as_written():
         ("rushed", "100.0", "2 of 2", "impatient 2 of 2, terse 2 of 2"),
         ("rude", "50.0", "1 of 2", "hostile 0 of 2"),
     ]
-
-
-def test_trait_that_was_not_shown_or_not_measured_causes_warning():
     report = personas_in(a_run())
     (warning,) = report.warnings
     assert warning.startswith("The persona “rude” never showed its trait hostile: its tests do not show")

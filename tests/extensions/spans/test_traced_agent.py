@@ -87,7 +87,7 @@ def server_spans(asked, *attributes):
     return [*(span(header_of(asked), each) | {"parentSpanId": root["spanId"]} for each in attributes), root]
 
 
-async def test_reply_has_calls_and_tokens_of_its_spans():
+async def test_reply_has_calls_tokens_and_hand_over_of_its_spans():
     chat = {"gen_ai.usage.input_tokens": 30, "gen_ai.usage.output_tokens": 5}
     chat |= {"gen_ai.operation.name": "chat"}
     spans = [TOOL, chat]
@@ -104,16 +104,13 @@ async def test_reply_has_calls_and_tokens_of_its_spans():
     assert one[1] == other[1]
     assert one[2] != other[2]
     assert send.stub.asked[0].headers["baggage"] == f"ci_evals.trial={one[1]}"
-
-
-async def test_escalation_tool_call_in_spans_counts_as_hand_over():
     for tools, handed_over in ((("refund",), True), (("to_person",), False)):
         waits = {"patience": 30, "quiet": 30, "escalation_tools": tools}
         async with conversing(lambda asked: [(0.1, server_spans(asked, TOOL))], **waits) as send:
             assert (await send()).hand_over is handed_over
 
 
-async def test_further_root_spans_are_awaited_if_reply_has_no_server_span():
+async def test_further_root_or_missing_parent_spans_are_awaited_then_reported_as_missing():
     def spans(asked):
         delayed = ((0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"}))
         return [(delay, [span(header_of(asked), each)]) for delay, each in delayed]
@@ -122,9 +119,6 @@ async def test_further_root_spans_are_awaited_if_reply_has_no_server_span():
         reply = await send()
     assert sorted(call.name for call in reply.tool_calls) == ["lookup", "refund"]
     assert not reply.tool_calls_partial
-
-
-async def test_missing_parent_span_or_all_spans_are_awaited_then_reported_as_missing():
     lost = {"parentSpanId": "f" * 16}
 
     def late_parent(asked):
