@@ -170,7 +170,7 @@ def test_keys_move_through_turns_trials_and_baseline_unless_switched_off(look, c
     assert page.evaluate("document.activeElement.hash") == at(head, test.name)
 
 
-def test_last_opened_test_is_shown_after_rapid_navigation_and_text_cut_at_a_whole_character(look, compared):
+def test_last_opened_test_is_shown_and_text_is_cut_at_a_whole_character(look, compared):
     page = look(compared.page)
     page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, turn: 1, base: null }))")
     page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])

@@ -150,7 +150,7 @@ def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent):
         del agent.heard[:]
 
 
-def test_option_naming_program_of_foreign_checkout_is_rejected(workspace, agent):
+def test_options_naming_program_or_with_trust_never_file_of_checkout_are_rejected(workspace, agent):
     (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
     for options in (["--adapter=command: sh agent.sh"], ["--start=sh agent.sh", f"--base-url={agent.url}"]):
         ran = workspace.run(*options, suites="demo:hr")
@@ -161,6 +161,10 @@ def test_option_naming_program_of_foreign_checkout_is_rejected(workspace, agent)
     ran = workspace.run("--baseline=required", f"--base-url={agent.url}", suites=literal)
     assert "may not be read" not in ran.stderr  # it is no file
     assert ran.returncode == 3  # there is none to compare with
+    (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
+    for option in ("--adapter-options=theirs.yaml", "--arms=theirs.yaml"):
+        ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
+        assert_rejected(ran, agent, f"may not be read in a checkout of {workspace.theirs[:12]}")
 
 
 ARMS = """
@@ -229,13 +233,6 @@ def test_folder_named_like_a_number_is_not_read_as_history(workspace, agent):
         (workspace.folder / name).mkdir()
         ran = workspace.run(url, f"--history={name}", f"--baseline={baseline}", suites=f"../{literal}")
         assert ran.returncode == 0, ran.stderr
-
-
-def test_option_files_of_foreign_checkout_are_rejected_with_trust_never(workspace, agent):
-    (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
-    for option in ("--adapter-options=theirs.yaml", "--arms=theirs.yaml"):
-        ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
-        assert_rejected(ran, agent, f"may not be read in a checkout of {workspace.theirs[:12]}")
 
 
 @pytest.fixture

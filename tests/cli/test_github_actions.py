@@ -126,7 +126,7 @@ def test_log_groups_trial_lines_and_masks_keys(tmp_path):
     assert any(line.startswith("[1/1]") for line in stderr[begin:end])
 
 
-def test_run_outside_actions_prints_no_commands_and_sends_no_requests(tmp_path, api):
+def test_no_request_is_sent_outside_actions_or_for_a_push_without_comment_always(tmp_path, api):
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     env = pull_request_job(tmp_path, api, GITHUB_ACTIONS="")
     done = run(tmp_path, "--baseline=none", "--comment=never", env=env, code=1)
@@ -135,6 +135,11 @@ def test_run_outside_actions_prints_no_commands_and_sends_no_requests(tmp_path, 
     env = pull_request_job(tmp_path, api)
     run(tmp_path, "--baseline=none", "--comment=never", env=env)
     assert (api.requests, of_run(tmp_path, "baselineNote")) == ([], None)
+    api.add_pull(7, HEAD)
+    run(tmp_path, env=job(tmp_path, api=api))
+    assert api.requests == []
+    run(tmp_path, "--comment=always", env=job(tmp_path, api=api), code=0)
+    assert len(api.comments[7]) == 1
 
 
 def test_failed_tests_are_annotated_up_to_limit_and_cannot_inject_commands(tmp_path):
@@ -154,14 +159,6 @@ def test_failed_tests_are_annotated_up_to_limit_and_cannot_inject_commands(tmp_p
     for line in (done.stdout + done.stderr).splitlines():
         assert "##[" not in line
         assert not line.strip().startswith("::") or line.startswith(own)
-
-
-def test_push_is_only_commented_on_with_comment_always(tmp_path, api):
-    api.add_pull(7, HEAD)
-    run(tmp_path, env=job(tmp_path, api=api))
-    assert api.requests == []
-    run(tmp_path, "--comment=always", env=job(tmp_path, api=api), code=0)
-    assert len(api.comments[7]) == 1
 
 
 def test_baseline_auto_on_push_is_previous_commit_and_none_outside_github(results_of, tmp_path, api):

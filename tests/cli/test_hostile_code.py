@@ -167,7 +167,7 @@ def test_hostile_agent_code_in_process_of_run_exits_3(tmp_path, name):
     assert KEY not in (ran.stdout + ran.stderr).replace(f"::add-mask::{KEY}", "")
 
 
-def test_run_killed_by_its_agent_exits_3_and_one_that_exits_at_import_stops_it_before_trials(tmp_path):
+def test_agent_that_kills_the_run_or_exits_at_import_prevents_a_verdict(tmp_path):
     ran = run_reply(tmp_path, "return message\nprint('no room'); os._exit(0)", code=2)
     reason = "the agent's process ended (exit status 0) while it loaded; its last output: no room"
     assert reason in ran.stdout + ran.stderr

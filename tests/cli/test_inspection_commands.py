@@ -47,15 +47,12 @@ def test_listed_bundled_suites_are_valid(tmp_path):
     assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
-def test_validate_needs_no_key(tmp_path):
+def test_validate_needs_no_key_and_warns_of_weak_suites_with_strict(tmp_path):
     """A check of a pull request has no secrets."""
     write_suite(tmp_path, name="s.json", apiKey=None)
     assert ci_evals("validate", "s.json", cwd=tmp_path).returncode == 0
     write_suite(tmp_path, name="s.json", apiKey="${AGENT_KEY}")
     assert ci_evals("validate", "s.json", "--agent-key=key-123456", cwd=tmp_path).returncode == 0
-
-
-def test_validate_strict_warns_of_weak_suites(tmp_path):
     write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")
     assert "warning" not in ci_evals("validate", "s.json", cwd=tmp_path).stderr
     strict = exits(0, "validate", "--strict", "s.json", cwd=tmp_path)
