@@ -138,7 +138,7 @@ def test_no_request_is_sent_outside_actions_or_for_a_push_without_comment_always
     api.add_pull(7, HEAD)
     run(tmp_path, env=job(tmp_path, api=api))
     assert api.requests == []
-    run(tmp_path, "--comment=always", env=job(tmp_path, api=api), code=0)
+    run(tmp_path, "--comment=always", env=job(tmp_path, api=api), code=1)
     assert len(api.comments[7]) == 1
 
 
