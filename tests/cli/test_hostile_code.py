@@ -375,7 +375,6 @@ def test_run_does_not_import_modules_that_agent_writes(tmp_path):
     assert ran.returncode == 1, ran.stdout + ran.stderr
 
 
-OWN_KEY = "6f1d2a90c7b3e4"
 CODE = """
 import json, os, sys
 
@@ -399,24 +398,16 @@ if __name__ == "__main__":
                 print(json.dumps(str(tell("command agent"))), flush=True)
 """
 PYTHON = sys.executable
-OWN_KEYS = dict.fromkeys(
-    ("LLM_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITLAB_TOKEN"), OWN_KEY
-)
-OWN_KEYS |= dict.fromkeys(
-    ("CI_JOB_TOKEN", "CI_EVALS_GITLAB_TOKEN", "INPUT_AGENT-KEY", "INPUT_LLM-KEY"), OWN_KEY
-)
-OWN_KEYS |= dict.fromkeys(
-    ("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "CI_EVALS_LLM_KEY"), OWN_KEY
-)
-OWN_KEYS["GITHUB_ENV"] = "a-file-of-the-runner"
-OWN_KEYS["CI_REPOSITORY_URL"] = f"https://gitlab-ci-token:{OWN_KEY}@gitlab.example.com/shop.git"
-OWN_KEYS["ACTIONS_RESULTS_URL"] = f"https://results.example.com/?token={OWN_KEY}"
+OWN_KEYS = dict.fromkeys(("LLM_API_KEY", "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN"), KEY)
+OWN_KEYS |= dict.fromkeys(("CI_JOB_TOKEN", "CI_EVALS_GITLAB_TOKEN", "INPUT_AGENT-KEY", "INPUT_LLM-KEY"), KEY)
+OWN_KEYS |= dict.fromkeys(("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "GITLAB_TOKEN"), KEY)
+OWN_KEYS |= {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ENV": "a-file-of-the-runner"}
+OWN_KEYS["CI_REPOSITORY_URL"] = f"https://gitlab-ci-token:{KEY}@gitlab.example.com/shop.git"
+OWN_KEYS["ACTIONS_RESULTS_URL"] = f"https://results.example.com/?token={KEY}"
 """What no code gets."""
-PROVIDER_KEYS = dict.fromkeys(("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), OWN_KEY)
-PROVIDER_KEYS |= dict.fromkeys(
-    ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), OWN_KEY
-)
-PROVIDER_KEYS |= {"COPILOT_GITHUB_TOKEN": OWN_KEY, "OTEL_EXPORTER_OTLP_HEADERS": f"x-team={OWN_KEY}"}
+PROVIDER_KEYS = dict.fromkeys(("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), KEY)
+PROVIDER_KEYS |= dict.fromkeys(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), KEY)
+PROVIDER_KEYS |= {"COPILOT_GITHUB_TOKEN": KEY, "OTEL_EXPORTER_OTLP_HEADERS": f"x-team={KEY}"}
 """What an agent may need, and a step or a check does not."""
 JOB_VARIABLES = {
     "AGENT_KEY": "agent-key-4471",
@@ -447,6 +438,6 @@ def test_code_of_suite_gets_no_keys_except_those_it_names(tmp_path):
         assert environ["PATH"] == os.environ["PATH"], name
         if name not in steps:
             assert PROVIDER_KEYS.items() <= environ.items(), name
-    assert (tmp_path / "told").read_text() == OWN_KEY
-    assert OWN_KEY not in (tmp_path / "results/_results.json").read_text()
+    assert (tmp_path / "told").read_text() == KEY
+    assert KEY not in (tmp_path / "results/_results.json").read_text()
     assert read_results(tmp_path)["run"]["status"] == "completed"
