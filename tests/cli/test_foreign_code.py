@@ -161,6 +161,7 @@ def test_options_naming_program_or_with_trust_never_file_of_checkout_are_rejecte
     ran = workspace.run("--baseline=required", f"--base-url={agent.url}", suites=literal)
     assert "may not be read" not in ran.stderr  # it is no file
     assert ran.returncode == 3  # there is none to compare with
+    del agent.heard[:]
     (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
     for option in ("--adapter-options=theirs.yaml", "--arms=theirs.yaml"):
         ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
