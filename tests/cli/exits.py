@@ -21,7 +21,8 @@ def exits(code: int | None, *args: str, **options: Any) -> CompletedProcess[str]
 
 def refusal(*args: str, env: dict[str, str] | None = None) -> str:
     """Return the message of a command that is refused in the current folder, run in this process."""
+    context = RunContext(CLEAN_ENV | (env or {}))
     with pytest.raises((UsageError, SuiteError, typer.TyperException)) as refused:
-        invoke(args, RunContext(CLEAN_ENV | (env or {})))
+        invoke(args, context)
     error = refused.value
-    return error.format_message() if isinstance(error, typer.TyperException) else str(error)
+    return context.spell(error.format_message() if isinstance(error, typer.TyperException) else str(error))
