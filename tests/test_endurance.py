@@ -118,7 +118,7 @@ def _same(text: str) -> str:
     text = re.sub(r"^Of the time of all trials, .*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"the slowest reply, in turn \d+", "the slowest reply", text)
     text = re.sub(r'\b(time|timestamp)="[^"]*"', "", text)
-    text = re.sub(r'^.*(An unchanged agent|<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
+    text = re.sub(r'^.*(The same agent, run |<sub>Run `|name="run-odds").*$', "", text, flags=re.MULTILINE)
     text = re.sub(r"^.*Resumed: .*$", "", text, flags=re.MULTILINE)
     return re.sub(r"  +", " ", re.sub(r"\n\s*\n", "\n", text))
 
