@@ -219,13 +219,13 @@ async def test_hanging_function_times_out_without_blocking_other_conversations()
 
     def reply(message):
         if message == "hang":
-            hanging.wait(120)
+            hanging.wait(3000)
         return message
 
     started = time.monotonic()
     assert await error_of(reply, "hang", timeout=0.05) == "mine did not answer within 0.05 s"
     assert (await converse(reply, "go on"))[0].agent == "go on"
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 300
     hanging.set()
 
 
@@ -258,7 +258,7 @@ async def test_agent_coroutines_share_separate_loop_and_cannot_block_run():
         async def send_message(self, session, text):
             loops.append(asyncio.get_running_loop())
             if text == "block":
-                freed.wait(120)
+                freed.wait(3000)
             return text
 
     first, second = await asyncio.gather(*(converse(Agent(), name, apart=True) for name in ("a", "b")))
@@ -268,7 +268,7 @@ async def test_agent_coroutines_share_separate_loop_and_cannot_block_run():
     started = time.monotonic()
     assert "did not answer within 0.05 s" in await error_of(Agent(), "block", timeout=0.05, apart=True)
     freed.set()
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < 300
     assert (await converse(Agent(), "again", apart=True))[0].agent == "again"
 
 

@@ -7,12 +7,12 @@ passes on what was never said.
 import asyncio
 import os
 import sys
-import time
 from typing import Any
 
 import hostile_server as hostile
 import pytest
 from agent_cases import server_agent
+from processor_time import at_most
 from programs import run_captured
 
 from ci_evals.agents.aui.agent import AuiAgent
@@ -77,9 +77,8 @@ async def played(answer: hostile.Answer, adapter: str = "http", seconds: float =
 
 async def is_told(name: str, adapter: str = "http") -> None:
     """The conversation failed, soon and in words, and nothing passes for it."""
-    started = time.process_time()
-    transcript = await played(ANSWERS[name], adapter, SECONDS if name in ENDLESS else PATIENCE)
-    assert time.process_time() - started < 5  # seconds of work, this server's among it
+    with at_most(loops=150):  # this server's work among it
+        transcript = await played(ANSWERS[name], adapter, SECONDS if name in ENDLESS else PATIENCE)
     assert transcript.status == "failed"
     assert WORDS.get(name, "agent") in transcript.error
     assert len(transcript.error) < 800

@@ -1,7 +1,6 @@
 """The arithmetic of noise, against sums done by hand, published tables, and brute force."""
 
 import math
-import time
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +15,7 @@ from each_row import each_row
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plans import trial
+from processor_time import at_most
 from property_examples import examples
 
 from ci_evals.reports.story.certainty import score_and_change
@@ -502,11 +502,11 @@ BIG_RUNS = [(1_500, 3), *(pytest.param(*size, marks=pytest.mark.simulate) for si
 
 
 @pytest.mark.parametrize(("tests", "trials"), BIG_RUNS)
-def test_p_value_of_big_run_is_computed_within_15_seconds(tests, trials):
-    """Processor time, with room for a slow machine; all scores differ."""
-    pairs, began = noisy(tests, trials), time.process_time()
-    chance_of_drop(pairs, "seed")
-    assert time.process_time() - began < 15
+def test_p_value_of_big_run_is_computed_in_bounded_time(tests, trials):
+    """All scores differ."""
+    pairs = noisy(tests, trials)
+    with at_most(loops=450):
+        chance_of_drop(pairs, "seed")
 
 
 DOCS = (ROOT / "docs" / "statistics.md").read_text()

@@ -5,7 +5,6 @@ agents/recorded_http/ was made by `RECORD=1 make frameworks`: pydantic-ai 2.68.0
 
 import json
 import re
-import time
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ import world
 from each_row import each_row
 from endpoints import ag_ui_call, ag_ui_run, any_json, sse
 from hypothesis import given, settings
+from processor_time import at_most
 from property_examples import examples
 
 from ci_evals.adapters.transport.streams import Event
@@ -329,10 +329,9 @@ def test_events_are_read_in_linear_time_and_not_modified():
     events = [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "word " * 20}] * 9_000
     for number in range(2_000):
         events += ag_ui_call("lookup", {"n": number}, "ok", call_id=f"c{number}")
-    begun = time.process_time()
-    run = ag_ui_wire.read([Event(event) for event in events], [], AgentState({}), Redactor())
+    with at_most(loops=90):
+        run = ag_ui_wire.read([Event(event) for event in events], [], AgentState({}), Redactor())
     assert (len(run.texts[0]), len(run.calls or ())) == (900_000, 2_000)
-    assert time.process_time() - begun < 3
 
 
 _TYPES = re.findall(r'"([A-Z_]+)": self', Path(ag_ui_wire.__file__).read_text())
@@ -435,10 +434,8 @@ def test_malformed_patches_are_refused(patch):
 def test_json_patch_that_copies_too_much_is_refused_without_showing_the_document():
     # 40 operations would make 10^12 values; a copied text takes memory only when it is written.
     doubling = [operation("copy", f"/{number}", "") for number in range(40)]
-    begun = time.process_time()
-    with pytest.raises(PatchError, match=f"copies more than {MAX_COPIED:,} values"):
+    with pytest.raises(PatchError, match=f"copies more than {MAX_COPIED:,} values"), at_most(loops=60):
         patched({"a": 1}, *([one] for one in doubling))
-    assert time.process_time() - begun < 2
     copies = [operation("copy", f"/b{number}", "/a") for number in range(1000)]
     with pytest.raises(PatchError, match="copies more than"):
         patched({"a": "x" * 1_000_000}, copies)

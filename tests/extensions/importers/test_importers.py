@@ -1,13 +1,13 @@
 """Importing files of GAIA, promptfoo, DeepEval, OpenAI and CSV: mapped fields, notes and refusals."""
 
 import json
-import time
 
 import pytest
 import yaml
 from each_row import each_row
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from processor_time import at_most
 
 from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.errors import UsageError
@@ -536,10 +536,10 @@ def test_any_text_becomes_a_suite_or_a_usage_error(kind, file, text):
 
 def test_table_of_60000_columns_is_read_in_linear_time():
     """Comparing each column with each would take minutes."""
-    started = time.process_time()
     header = ",".join(f"user_info.c{number}" for number in range(60_000))
-    assert "the column 'user_info.c7' appears twice" in refusal("csv", f"{header},user_info.c7\nx\n", "t.csv")
-    assert time.process_time() - started < 20  # where each is compared with each: minutes
+    with at_most(loops=600):
+        message = refusal("csv", f"{header},user_info.c7\nx\n", "t.csv")
+    assert "the column 'user_info.c7' appears twice" in message
 
 
 CSV_ROW = """id,name,user,expected,criterion,tags,difficulty,max_turns,owner,Cost centre

@@ -1,0 +1,27 @@
+"""Processor time as a ratio, which a slow or busy machine does not change."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+ADDITIONS = 1_000_000
+"""What one loop makes: some 30 ms of a processor of 2024."""
+
+
+@contextmanager
+def at_most(*, loops: int) -> Iterator[None]:
+    """Fail if the block takes this process more processor time than so many loops of a million additions."""
+    before = _loop_seconds()
+    started = time.process_time()
+    yield
+    took = time.process_time() - started
+    loop = max(before, _loop_seconds())
+    assert took < loops * loop, f"{took:.2f} s, as {took / loop:.0f} loops"
+
+
+def _loop_seconds() -> float:
+    started = time.process_time()
+    total = 0
+    for number in range(ADDITIONS):
+        total += number
+    return time.process_time() - started
