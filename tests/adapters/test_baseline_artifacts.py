@@ -9,7 +9,7 @@ import github_api
 import pytest
 from github_api import FORK, FORK_ID, REPOSITORY, Answer, GitHubApi, zip_of
 from hubs import hub_of
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_values import json_values
 from property_examples import examples
@@ -477,7 +477,7 @@ def any_api():
 
 
 @given(spoiled({"artifacts": [LISTED]}), spoiled(RUN), spoiled(COMMIT), spoiled([COMMIT]))
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 def test_malformed_answers_of_github_are_reported(any_api, listed, run, merge, commits):
     any_api.faults = []
     answers = {"/actions/artifacts$": listed, "/actions/runs/": run, "/commits/": merge, "/commits$": commits}

@@ -9,7 +9,7 @@ import world
 from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from property_examples import examples
+from property_examples import CLOCKS, examples
 
 from ci_evals.adapters.github.api import MAX_PAGES, PATIENCE_SECONDS, GitHub
 from ci_evals.domain.errors import GitHubError
@@ -286,7 +286,7 @@ async def test_unsendable_token_address_or_proxy_is_rejected_without_showing_sec
     assert "s3cret" not in str(error)
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[*CLOCKS, HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(world.odd_responses(), max_size=3), method=st.sampled_from(["GET", "POST", "ZIP"]))
 async def test_arbitrary_github_response_is_read_or_raises_github_error(sleeps, answers, method):
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]

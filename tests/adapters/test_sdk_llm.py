@@ -18,7 +18,7 @@ import pytest
 import world
 from each_row import each_row
 from hypothesis import HealthCheck, given, settings
-from property_examples import examples
+from property_examples import CLOCKS, examples
 from world import Fault, ModelRequest, Models
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
@@ -430,7 +430,7 @@ async def test_timeout_covers_the_whole_answer_and_its_error_counts_attempts(mak
 
 @settings(
     max_examples=examples(50),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    suppress_health_check=[*CLOCKS, HealthCheck.function_scoped_fixture],
 )
 @given(world.odd_responses())
 def test_any_response_gives_a_completion_or_an_llm_error(make, answer):

@@ -10,7 +10,7 @@ import builders as build
 import cases
 import hostile_text
 from each_row import each_row
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_examples import examples
 
@@ -262,7 +262,7 @@ others = st.lists(
 times = st.builds(Times, agent=seconds, user=seconds, judge=seconds, other=seconds)
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(runs, st.none() | runs, others, st.none() | times, dollars, intervals)
 def test_charts_of_any_results_are_valid(head, base, comparison_runs, spent, cost, interval):
     known = {"process": ProcessSummary(times=spent), "usage": Usage(cost_usd=cost), "interval": interval}

@@ -12,7 +12,7 @@ import pytest
 import world
 from agent_sessions import replies_of, session_of
 from each_row import each_row
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from property_examples import examples
 from world import AgentMessage, Fault, StubAgent
 
@@ -256,7 +256,7 @@ async def test_compressed_answer_is_read_up_to_size_limit(stub: StubAgent) -> No
         await say(agent_at(stub.url), "Hello")
 
 
-@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100))
 @given(world.odd_responses())
 def test_any_http_answer_is_read_or_agent_error(answer: bytes) -> None:
     async def open_once() -> None:

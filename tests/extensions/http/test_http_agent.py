@@ -13,7 +13,7 @@ import pytest
 import world
 from each_row import each_row
 from endpoints import Endpoint
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from property_examples import examples
 from pydantic import ValidationError
 from world import Fault
@@ -550,7 +550,7 @@ def test_secrets_in_configured_headers_are_found_by_header_name():
         assert [*secrets_of(odd)] == []
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(world.odd_responses())
 def test_arbitrary_http_bytes_are_read_or_raise_agent_error(answer):
     async def say_once() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 from each_row import each_row
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from processor_time import at_most
 
@@ -508,7 +508,6 @@ ANY = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["gaia", "promptfoo", "deepeval", "openai-evals"]), ANY, st.booleans())
 def test_any_json_becomes_a_suite_or_a_usage_error(kind, value, listed):
     if kind == "promptfoo" and listed:

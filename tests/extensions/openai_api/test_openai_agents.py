@@ -19,7 +19,7 @@ import recorded_http
 import world
 from each_row import each_row
 from endpoints import Endpoint, EndpointRequest, any_json, completion, response, tool_calls
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from property_examples import examples
@@ -412,7 +412,7 @@ def test_request_option_cannot_override_reserved_fields(request_):
         ChatOptions(request=request_)
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60))
 @given(world.odd_responses())
 def test_any_http_answer_is_read_or_an_agent_error(answer):
     async def say_once() -> None:
