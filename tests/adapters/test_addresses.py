@@ -123,13 +123,14 @@ async def test_unknown_content_encoding_and_charset_of_the_server_are_ignored():
 
 
 async def test_read_timeout_limits_total_time_of_slowly_sent_response(dripping_server):
-    url, _, finished = dripping_server
+    url, heard, finished = dripping_server
     client = http_client.new_client(timeout=0.06)
-    with pytest.raises(httpx2.ReadTimeout):
+    with pytest.raises((httpx2.ReadTimeout, httpx2.ConnectTimeout)):
         await client.get(url)
     assert not finished.is_set()
     await client.aclose()
-    await finished.wait()
+    if heard:
+        await finished.wait()
 
 
 def test_models_and_agents_share_the_limit_of_open_files():
