@@ -95,9 +95,8 @@ def test_job_variable_is_not_read_as_input_and_misspelled_one_is_rejected(
 
 
 def test_failed_installation_exits_3_with_annotation(step, tmp_path):
-    """Here nothing is written where the environment is to be; `make frameworks` installs it."""
-    (tmp_path / "temp").write_text("no folder")
-    run = start(tmp_path / "temp", step, {"suites": "demo:hr"})
+    variables = {"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0"}
+    run = start(tmp_path / "temp", step, {"suites": "demo:hr"}, **variables)
     assert run.returncode == 3
     assert "::error title=ci-evals::Installing ci-evals failed" in run.stdout
     assert "passed" not in step.outputs
