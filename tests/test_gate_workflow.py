@@ -71,7 +71,9 @@ def run_main_then_pull_request(jobs, inputs, before, after):
     before()
     run = jobs.api.add_run(BASE)
     main = jobs.step("push", push_payload(), sha=BASE, run=run, inputs=inputs)
-    assert main.done.returncode in {0, 1}, main.done.stderr  # it is kept if the gate failed too
+    ended = (main.done.returncode, main.outputs["result"])
+    assert ended in {(0, "passed"), (1, "failed")}, main.done.stderr  # it is kept if the gate failed too
+    assert {*main.outputs} == {*yaml.safe_load((ROOT / "action.yml").read_text())["outputs"]}
     jobs.upload(main, run, jobs.kept)
     after()
     head = jobs.pull_request_step(7, HEAD, MERGE, inputs=inputs)
