@@ -358,8 +358,7 @@ def test_run_with_framework_agent_checks_call_arguments(kind, tmp_path):
     shutil.copytree(SHAPES, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     suite = {"name": "Refunds", "adapter": "python:shop:agent", "tests": [refund(42), refund(24)]}
     (tmp_path / "suite.json").write_text(json.dumps(suite))
-    options = ("--provider=offline", "--agent-in-process")
-    done = commands.ci_evals("run", "suite.json", *options, cwd=tmp_path)
+    done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     (played,) = commands.read_results(tmp_path)["suites"]
     assert [test["score"] for test in played["tests"]] == [100, 0]
