@@ -122,7 +122,7 @@ async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, w
     assert why in errors[0]
 
 
-async def test_task_without_question_or_of_other_context_is_an_error_but_no_news():
+async def test_task_without_question_or_of_other_context_is_an_error_and_unknown_updates_are_skipped():
     change = in_answers('"text":"Which order[?]"', '"text":" "')
     (asked, _), _ = await converse("a2a-blocking", "asks", change)
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"

@@ -65,7 +65,7 @@ async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_
     assert failed.startswith("the agent answered with no message")
 
 
-async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_no_news():
+async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_skipped():
     (hello, refund), _, stub = await converse("refund", tracker=False, slots={})
     assert refund.agent == "I refunded 42 for order A-1."
     assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
