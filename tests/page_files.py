@@ -1,4 +1,4 @@
-"""What a page of the documentation shows: its files, a free port for the agent among them, and messages."""
+"""Files that a page of the documentation shows, with a free port for their agent, and its messages."""
 
 import re
 import socket

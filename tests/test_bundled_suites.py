@@ -187,7 +187,7 @@ def test_suite_has_5_to_12_tests_of_all_kinds_and_wordings_for_each_text_check(s
 
 @each_row(("suite", "test"), TESTS)
 def test_bundled_test_has_user_data_weights_and_checks_that_its_agent_can_meet(suite, test):
-    """What a model would volunteer in an adversarial role is not the agent's doing."""
+    """In an adversarial role a model might volunteer anything, which is not the agent's doing."""
     assert "adversarial" not in test.tags or not any(turn.auto for turn in suite.turns_of(test))
     assert test.user_info
     assert len(test.guidelines) > 60

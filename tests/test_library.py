@@ -298,7 +298,7 @@ def changed(reply: Reply, call: ToolCall | Integration) -> None:
     reply.model_copy(deep=True)
     Reply(agent="Hello", latency_seconds=1, agnet="Hello")
 """
-"""Of these lines 6, 7, 8, 9 and 11 are wrong: a field is unknown or of another type, or cannot be seen."""
+"""Lines 6, 7, 8, 9 and 11 are wrong: a field is unknown or of another type, or cannot be seen."""
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_every_parity_row_names_command_or_existing_test():
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_parity_command_succeeds(command, folder):
-    """Of a bundled suite one test is enough: `test_bundled_suites` plays them whole."""
+    """One test of a bundled suite is enough: `test_bundled_suites` plays them whole."""
     with world.llm(answers) as models:
         env = {"OPENAI_BASE_URL": models.openai_url, "ANTHROPIC_BASE_URL": models.url}
         arguments = shlex.split(command.replace("=KEY", f"={models.key}"))[1:]

@@ -110,7 +110,7 @@ def test_key_is_redacted_in_base64_of_encoded_texts(key, written):
 INVISIBLE = "👩\u200d💻 ❤\ufe0f \u200fשלום"
 DANA = "Dana  Miller\nOslo"
 PADDED = ["a       ", "7\n\n\n\n\n\n\n\n"]
-"""As short as what they hold."""
+"""Without their padding these are too short to be secrets."""
 
 
 @each_row(

@@ -1,4 +1,4 @@
-"""What runs warn of: scores that an idle agent would reach, and judges of the agent's own model family."""
+"""Warnings of runs: scores that an idle agent would reach, and judges of the agent's own model family."""
 
 import builders as build
 import endpoints
