@@ -89,9 +89,13 @@ def test_claude_code_is_user_and_judge_of_a_run_with_tokens_and_cost(
     with world.agent(lambda heard: world.message(f"You said {heard.text}", workflows=[])) as agent:
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
-            "run", write_suite(tmp_path, JUDGED), "--provider=claude-code", "--max-cost=1", cwd=tmp_path,
+            "run",
+            write_suite(tmp_path, JUDGED),
+            "--provider=claude-code",
+            "--max-cost=1",
+            cwd=tmp_path,
             env=environ(claude.url, tmp_path) | own,
-        )  # fmt: skip
+        )
     assert ran.returncode == code, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]

@@ -70,9 +70,12 @@ class ScriptedModel:
             case 3:
                 missing = re.search(r"'(.+?)' was not found", self.results[1])[1]
                 return call(
-                    3, "Edit", file_path=f"{self.folder}/agent.py", old_string="Your refund",
+                    3,
+                    "Edit",
+                    file_path=f"{self.folder}/agent.py",
+                    old_string="Your refund",
                     new_string=f"Your refund of {missing}",
-                )  # fmt: skip
+                )
             case 4:
                 return call(4, f"{TOOL}run", suites=["evals"], tests=[self.failed()])
             case _:
@@ -130,11 +133,22 @@ def test_claude_code_fixes_an_agent_until_the_gate_passes(shop, model, tmp_path)
     tools = ",".join([f"{TOOL}{name}" for name in ("run", "failures")] + ["Read", "Edit"])
     done = subprocess.run(
         [
-            program, "--print", "Make the evals pass.", "--output-format=json",
-            f"--mcp-config={tmp_path}/mcp.json", "--strict-mcp-config", f"--allowedTools={tools}",
+            program,
+            "--print",
+            "Make the evals pass.",
+            "--output-format=json",
+            f"--mcp-config={tmp_path}/mcp.json",
+            "--strict-mcp-config",
+            f"--allowedTools={tools}",
         ],
-        cwd=shop, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+        cwd=shop,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["result"] == "The gate passed."
     first, failures, _, _, last = model.results

@@ -42,9 +42,12 @@ def test_copilot_is_user_and_judge_of_a_run_and_leaves_no_conversations(tmp_path
     ):
         own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
         ran = ci_evals(
-            "run", write_suite(tmp_path, JUDGED), "--provider=copilot", cwd=tmp_path,
+            "run",
+            write_suite(tmp_path, JUDGED),
+            "--provider=copilot",
+            cwd=tmp_path,
             env=environ(models, tmp_path) | own,
-        )  # fmt: skip
+        )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = read_results(tmp_path)
     (trial,) = results["suites"][0]["tests"][0]["trials"]

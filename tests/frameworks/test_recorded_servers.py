@@ -91,8 +91,11 @@ def rasa(folder, **environ):
     options = ["--domain=domain.yml", "--data", "nlu.yml", "rules.yml", "--config=config.yml", "--out=models"]
     subprocess.run(
         [programs / "rasa", "train", *options],
-        cwd=folder / "rasa", env={"PATH": os.environ["PATH"], **environ}, check=True, capture_output=True,
-    )  # fmt: skip
+        cwd=folder / "rasa",
+        env={"PATH": os.environ["PATH"], **environ},
+        check=True,
+        capture_output=True,
+    )
     actions = [programs / "python", "-m", "rasa_sdk", "--actions", "actions", "-p", action_port]
     run = [programs / "rasa", "run", "--enable-api", f"--port={port}", "-i", "127.0.0.1", "-m", "models"]
     run += ["--credentials=credentials.yml", "--endpoints=endpoints.yml"]

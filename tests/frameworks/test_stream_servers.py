@@ -77,9 +77,13 @@ def play(folder, url, options, *lines, timeout=120):
     (folder / "suite.json").write_text(json.dumps({"name": "Streams", "tests": [test], **agent}))
     command = [sys.executable, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0"]
     process = subprocess.Popen(
-        command, cwd=folder, env=commands.CLEAN_ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        command,
+        cwd=folder,
+        env=commands.CLEAN_ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-    )  # fmt: skip
+    )
     output = process.stdout.read()
     process.stdout.close()
     _, status, usage = os.wait4(process.pid, 0)

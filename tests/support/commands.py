@@ -144,8 +144,13 @@ def start(
             return RunningCommand(program, args, cwd, whole, stdin.fileno())
         return subprocess.Popen(
             [sys.executable, *(["-m"] if program == MODULE else []), program, *args],
-            cwd=cwd, env=whole, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            cwd=cwd,
+            env=whole,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
 def ci_evals(

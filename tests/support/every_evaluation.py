@@ -54,7 +54,7 @@ SIMPLE = [
     {"dimensions": ["correctness", {"name": "tone", "rubric": LEVELS}]},
     {"rubric": LEVELS, "passAt": 0.5},
     {"claims": "backed"},
-]  # fmt: skip
+]
 """Evaluations without matchers, in every form."""
 
 

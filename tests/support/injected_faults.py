@@ -197,9 +197,14 @@ def _started(arguments: list[str], folder: Path, environment: dict[str, str]) ->
     """Run in a Python of its own: the system preloads the library only where a program is started."""
     return subprocess.run(
         [sys.executable, "-m", "ci_evals", "run", *arguments],
-        cwd=folder, env=CLEAN_ENV | environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=CLEAN_ENV | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 def _read_book(path: Path) -> tuple[Counter[str], int, str]:

@@ -55,9 +55,14 @@ def server() -> Iterator[str]:
         def run(program: str, *arguments: str) -> None:
             result = subprocess.run(
                 [programs / program, "-D", folder / "data", *arguments],
-                cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=120,
-                check=False, **user,
-            )  # fmt: skip
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=120,
+                check=False,
+                **user,
+            )
             assert result.returncode == 0, result.stderr
 
         run("initdb", "-U", "shop", "--auth=scram-sha-256", f"--pwfile={folder}/password", "--no-sync")

@@ -158,13 +158,15 @@ class Models:
         return self._play(
             asked,
             lambda text: {
-                "id": "chatcmpl-1", "object": "chat.completion", "model": asked.model,
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "model": asked.model,
                 "choices": [{**choice, "message": {"role": "assistant", "content": text}}],
                 "usage": self.usage(
                     len(self.asked), {"prompt_tokens": 21, "completion_tokens": 5, "total_tokens": 26}
                 ),
             },
-        )  # fmt: skip
+        )
 
     def _embeddings(self, request: Request) -> Response:
         body = request.get_json()
@@ -191,7 +193,10 @@ class Models:
         return self._play(
             asked,
             lambda answer: {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": asked.model,
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "model": asked.model,
                 "stop_reason": "max_tokens" if self.truncates else "end_turn",
                 "content": [
                     {"type": "thinking", "thinking": "hm", "signature": "s"},
@@ -199,7 +204,7 @@ class Models:
                 ],
                 "usage": self.usage(len(self.asked), {"input_tokens": 21, "output_tokens": 5}),
             },
-        )  # fmt: skip
+        )
 
     def _play(self, asked: ModelRequest, answer: Callable[[str], dict[str, Any]]) -> Response:
         self.asked.append(asked)

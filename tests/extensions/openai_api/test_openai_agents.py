@@ -113,12 +113,14 @@ async def test_options_are_sent_as_body_query_and_headers(stub):
     agent = agent_at(
         f"{stub.url}/v1/chat/completions",
         options={
-            "request": {"temperature": 0, "metadata": {"team": "qa"}}, "query": {"api-version": "2026-01-01"},
-            "headers": {"api-key": "{{key}}", "X-Team": "a"}, "userInfo": "metadata",
+            "request": {"temperature": 0, "metadata": {"team": "qa"}},
+            "query": {"api-version": "2026-01-01"},
+            "headers": {"api-key": "{{key}}", "X-Team": "a"},
+            "userInfo": "metadata",
         },
         headers={"x-team": " other "},
         debug=True,
-    )  # fmt: skip
+    )
     (reply,) = await send_messages(agent, "Hello")
     (asked,) = stub.asked
     assert (asked.path, asked.query) == ("/v1/chat/completions", {"api-version": "2026-01-01"})

@@ -58,9 +58,14 @@ class Ran(Run):
     def start(self, *options):
         command = [*self._command, f"--cluster={self.cluster}", *options]
         return subprocess.Popen(
-            [self.python, "-m", "ci_evals", *command], cwd=self.folder, env=variables(**self.more),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [self.python, "-m", "ci_evals", *command],
+            cwd=self.folder,
+            env=variables(**self.more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def ends(self, *options, at=(), do=()):
         """Plays to the end; does something when so many trials have finished. Returns the exit code."""
@@ -228,12 +233,25 @@ def test_secrets_are_not_in_files_of_ray(tmp_path, python):
         agent.key = env["CI_EVALS_AGENT_KEY"]
         done = subprocess.run(
             [
-                python, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0",
-                f"--base-url={agent.url}", f"--cluster={nodes.address}", "--parallel=2",
+                python,
+                "-m",
+                "ci_evals",
+                "run",
+                "suite.json",
+                "--provider=offline",
+                "--retries=0",
+                f"--base-url={agent.url}",
+                f"--cluster={nodes.address}",
+                "--parallel=2",
                 f"--agent-headers=x-pass: {header}",
             ],
-            cwd=tmp_path, env=variables(**env), capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=variables(**env),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         assert len(agent.asked) == 8, done.stderr
         written = nodes.written()
     assert any("ray_client_server" in path.name for path in written)
@@ -249,8 +267,13 @@ def test_missing_ci_evals_on_cluster_exits_2_with_message(tmp_path, python):
     with nodes_of(python, 1, path="") as nodes:
         done = subprocess.run(
             [python, "-m", "ci_evals", "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
-            cwd=tmp_path, env=variables(), capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+            cwd=tmp_path,
+            env=variables(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
     assert done.returncode == 2, done.stderr
     assert "ci-evals is not installed on its machines" in done.stderr
     assert "Traceback" not in done.stderr

@@ -50,10 +50,13 @@ class Executor(AgentExecutor):
             calls = [HAND_OVER] if text == "person" else []
             await event_queue.enqueue_event(
                 Message(
-                    message_id=f"m-{conversation}-{number}", context_id=conversation, role=Role.ROLE_AGENT,
-                    parts=[new_text_part(f"{number}: {text}")], metadata={"toolCalls": calls},
+                    message_id=f"m-{conversation}-{number}",
+                    context_id=conversation,
+                    role=Role.ROLE_AGENT,
+                    parts=[new_text_part(f"{number}: {text}")],
+                    metadata={"toolCalls": calls},
                 )
-            )  # fmt: skip
+            )
             return
         if not context.current_task:
             submitted = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
@@ -74,9 +77,12 @@ class Executor(AgentExecutor):
             for place, part in enumerate(words):
                 await updater.add_artifact(
                     [new_text_part(part)],
-                    artifact_id=f"a-{context.task_id}", name="answer", append=place > 0,
-                    last_chunk=place == len(words) - 1, metadata=calls if place == 0 else None,
-                )  # fmt: skip
+                    artifact_id=f"a-{context.task_id}",
+                    name="answer",
+                    append=place > 0,
+                    last_chunk=place == len(words) - 1,
+                    metadata=calls if place == 0 else None,
+                )
             if "data" in text:
                 await updater.add_artifact(
                     [new_data_part({"refunded": AMOUNT})], artifact_id=f"d-{context.task_id}"
