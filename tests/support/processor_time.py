@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ADDITIONS = 1_000_000
-"""What one loop makes: some 30 ms of a processor of 2024."""
+"""One loop has so many, which take a processor of 2024 some 30 ms."""
 
 
 @contextmanager
