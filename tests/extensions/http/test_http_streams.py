@@ -242,7 +242,7 @@ async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(stream, a
         assert len(agent.heard) == 1
 
 
-async def test_websocket_ends_by_extra_answers_only_and_closing_or_redirects_are_errors():
+async def test_websocket_ignores_extra_messages_but_cut_answers_and_redirects_are_errors():
     async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
