@@ -35,11 +35,14 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_badge_color_follows_the_outcome_and_docs_list_all_badge_texts():
+def test_docs_list_all_badge_texts():
     page = Path(__file__).parents[2].joinpath("docs/report.md").read_text()
     paragraph = page.partition("shows the result in two words:")[2].partition("`badge.svg`")[0]
     named = set(re.findall(r"`([^`]+)`", " ".join(paragraph.split())))
     assert {re.sub(r"[\d.]+", "N", text) for text in named} == {re.sub(r"[\d.]+", "N", text) for text in RUNS}
+
+
+def test_badge_color_follows_run_outcome():
     fields = {message: badge.badge_of(story_of(run)) for message, run in RUNS.items()}
     assert fields["100.0 passed"].shade == "brightgreen"
     assert {fields["failed 78.1"].shade, fields["failed 79.9"].shade} == {"red"}
@@ -47,7 +50,7 @@ def test_badge_color_follows_the_outcome_and_docs_list_all_badge_texts():
 
 
 @each_row("message", RUNS)
-def test_badge_shows_gate_outcome_and_score_readably_and_accessibly(message):
+def test_badge_svg_and_json_show_outcome_and_score_in_accessible_text_with_contrast(message):
     files = badge.files(story_of(RUNS[message]))
     picture = ET.fromstring("".join(files[BADGE]))
     label, text = picture.iter(f"{SVG}text")

@@ -138,11 +138,13 @@ def test_brief_comparison_sentence_omits_detectable_drop(fields, significance, d
     assert certainty.score_and_change(results).startswith(certainty.brief(results)[:-1])
 
 
-def test_score_has_its_interval_and_needed_trials_are_stated_only_if_realistic():
+def test_score_is_stated_with_its_interval_if_known():
     run = build.results(score=86.45, interval=Interval(low=79.04, high=91))
     assert certainty.score_and_change(run) == "Score 86.4 (79.0 to 91.0)."
     assert certainty.score_and_change(build.results(score=86.45)) == "Score 86.4."
 
+
+def test_trials_needed_to_prove_a_drop_are_stated_only_if_more_and_realistic():
     def trials_to_prove(**fields) -> str | None:
         results = compared(**fields)
         return certainty.trials_to_prove(results.comparison, results)
@@ -152,7 +154,7 @@ def test_score_has_its_interval_and_needed_trials_are_stated_only_if_realistic()
     assert [trials_to_prove(trials_needed=trials) for trials in (3, 4000, None)] == [None] * 3
 
 
-def test_baseline_age_is_stated_and_cost_and_latency_of_both_runs_in_one_line():
+def test_baseline_age_is_stated_before_or_after_the_run_in_any_time_zone():
     def age(at: datetime) -> str:
         results = compared(baseline={"at": at})
         return changes.age(results, results.comparison)
@@ -167,6 +169,9 @@ def test_baseline_age_is_stated_and_cost_and_latency_of_both_runs_in_one_line():
     other_zone = datetime(2026, 11, 20, 11, 30, tzinfo=timezone(timedelta(hours=2)))
     assert age(other_zone) == "1 day before this run"
     assert phrases.moment(other_zone) == "2026-11-20 09:30 UTC"
+
+
+def test_cost_tokens_and_latency_of_both_runs_are_stated_in_one_line_if_known():
     head = Efficiency(cost_usd_per_trial=0.0174, tokens_per_trial=12_345_678, p95_latency_seconds=3.4)
     base = Efficiency(cost_usd_per_trial=0.0166, median_latency_seconds=1.1, p95_latency_seconds=2.8)
     assert changes.pace(compared(head_efficiency=head, base_efficiency=base).comparison) == (
@@ -210,7 +215,7 @@ def test_nothing_failed_is_stated_only_if_every_trial_has_passing_verdict(test, 
     assert message.endswith(f"change 0.0: no change{', nothing failed in this run' * nothing_failed}.")
 
 
-def test_suites_are_paired_by_order_and_each_has_its_own_comparison():
+def test_equally_named_suites_are_paired_with_comparisons_in_order():
     results = cases.proven()
     turns, refunds = results.comparison.suites[1], results.comparison.suites[0]
     assert changes.of_suites(results) == (refunds, turns)
@@ -221,6 +226,9 @@ def test_suites_are_paired_by_order_and_each_has_its_own_comparison():
     )
     assert [result and result.delta for result in changes.of_suites(twice)] == [refunds.delta, 1.0, None]
     assert changes.of_suites(build.results()) == (None,)
+
+
+def test_results_of_one_suite_have_only_its_own_score_and_comparison():
     results: Results = cases.proven()
     suite, result = results.suites[1], results.comparison.suites[1]
     own = suite_results.of_suite(results, suite, result)

@@ -112,7 +112,7 @@ def comparison_run(number: int, score=90.0, cost=0.5, **fields) -> ComparisonRun
 PRICED = run({"a": (score_trial(85),)}, usage=Usage(cost_usd=0.4))
 
 
-def test_score_chart_marks_scores_below_minimum_and_lists_suites_below_the_run():
+def test_score_chart_marks_scores_below_minimum_also_with_undecided_as_failed():
     minimum = build.decision(build.check(name="min-score", required=80, seen=60, passed=False))
     figure = charts_of(run({"a": (score_trial(60),)}, gate=minimum))["scores"]
     assert "60.0, minimum 80" in chart_texts(figure)
@@ -123,6 +123,8 @@ def test_score_chart_marks_scores_below_minimum_and_lists_suites_below_the_run()
     assert "100.0, minimum 80" not in chart_texts(figure)
     assert figure.says == "Refunds: 100.0; 1 suite below the minimum if undecided counts as failed."
 
+
+def test_score_chart_lists_run_before_suites_and_names_the_lowest_and_highest():
     def suites(*points):
         tests = (build.test_result(trials=(score_trial(score),)) for score in points)
         return list(map(build.suite_result, ("one", "two"), tests))
@@ -134,7 +136,7 @@ def test_score_chart_marks_scores_below_minimum_and_lists_suites_below_the_run()
     assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
-def test_changes_are_ordered_need_no_baseline_results_and_are_cut_in_chart_only():
+def test_changes_chart_orders_changed_tests_and_truncates_only_the_picture():
     before = {"a": (score_trial(100),), "b": (score_trial(50),), "c": (score_trial(70),), "d": ()}
     after = {"a": (score_trial(90),), "b": (score_trial(60),), "c": (score_trial(70),), "d": ()}
     after["e"] = before["e"] = (score_trial(20),)
@@ -147,6 +149,9 @@ def test_changes_are_ordered_need_no_baseline_results_and_are_cut_in_chart_only(
     figure = charts_of(run(many), run(dict.fromkeys(many, (score_trial(100),)), "base"))["changes"]
     assert "and 15 more tests" in chart_texts(figure)
     assert len(figure.rows) == 40
+
+
+def test_changes_chart_needs_a_comparison_but_no_results_of_the_baseline():
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
     comparison = RunComparer(head, base).comparison()
@@ -167,7 +172,7 @@ def test_latency_chart_counts_replies_and_marks_median_and_p95():
     assert far.headers[0] == "seconds"
 
 
-def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
+def test_cost_chart_names_pareto_frontier_of_priced_runs_and_who_beats_this_run():
     others = (comparison_run(1, 95, 1.5), comparison_run(2, 70, 0.9), comparison_run(3, None, 0.9))
     others += (comparison_run(4, 70, None),)
     figure = charts_of(PRICED, others=others)["cost"]
@@ -180,7 +185,7 @@ def test_cost_chart_names_the_pareto_frontier_of_runs_with_known_cost():
     assert "cost" not in charts_of(run({"a": (score_trial(85),)}), others=others)
 
 
-def test_cost_chart_needs_third_run_or_other_model_and_names_ends_of_paths():
+def test_cost_chart_needs_third_run_or_other_model_and_shortens_unambiguous_paths():
     assert "cost" not in charts_of(PRICED, others=(comparison_run(1),))
     assert "cost" in charts_of(PRICED, others=(comparison_run(1, models=("another",)),))
     assert "cost" in charts_of(PRICED, others=(comparison_run(1), comparison_run(2)))
@@ -190,7 +195,7 @@ def test_cost_chart_needs_third_run_or_other_model_and_names_ends_of_paths():
     assert names == {"this run", "large", "small", "a/x", "b/x"}
 
 
-def test_trend_needs_three_runs_in_order_of_time_and_cost_those_with_a_verdict():
+def test_trend_chart_needs_three_runs_and_shows_them_in_order_of_time():
     head = run({"a": (score_trial(85),)})
     failed = comparison_run(1, 70, run_outcome=RunOutcome.FAILED)
     two = (failed, comparison_run(2, 90, interval=Interval(low=80, high=95)))
@@ -198,6 +203,9 @@ def test_trend_needs_three_runs_in_order_of_time_and_cost_those_with_a_verdict()
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
     assert "trend" not in charts_of(head, others=two[:1])
+
+
+def test_runs_without_a_verdict_are_in_the_trend_but_not_in_the_cost_chart():
     comparison_runs = (
         comparison_run(1, 99, 0.01, run_outcome=RunOutcome.NO_VERDICT),
         comparison_run(2, 70, models=("another",)),
@@ -222,7 +230,7 @@ def test_hostile_names_do_not_break_charts(text):
     assert {"scores", "changes", "cost", "trend"} <= set(charts_of(head, base, others))
 
 
-def test_missing_extreme_and_contradictory_numbers_do_not_break_charts():
+def test_charts_without_data_are_omitted_and_extreme_numbers_are_charted():
     assert charts_of(run({"a": ()})) == {}
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
@@ -270,7 +278,7 @@ def test_charts_of_any_results_are_valid(head, base, comparison_runs, spent, cos
     charts_of(here, run({**base, "z": ()}, "base") if base is not None else None, comparison_runs)
 
 
-def test_charts_of_thousands_of_suites_stay_small():
+def test_charts_of_thousands_of_suites_stay_small_and_their_table_lists_all():
     tests = (build.test_result(trials=(score_trial(number // 20),)) for number in range(2000))
     suites = [build.suite_result(f"suite {number}", test) for number, test in enumerate(tests)]
     figures = charts_of(build.results(*suites))

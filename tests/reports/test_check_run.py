@@ -96,10 +96,13 @@ def test_comment_on_change_or_failure_covers_missing_comparison_and_verdict(resu
     assert worth_a_comment(results, CommentOn.ALWAYS)
 
 
-def test_untrusted_results_conclude_neutral_and_contradictory_ones_get_a_comment():
+def test_passed_check_run_concludes_neutral_if_results_are_untrusted():
     assert conclusion(story_of(run(*PASSED))) is Conclusion.SUCCESS
     for trust in (Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY):
         assert conclusion(story_of(run(*PASSED)), trust) is Conclusion.NEUTRAL
+
+
+def test_forged_pass_gets_a_comment_even_if_only_failures_do():
     failed = run(*ONE_FAILED)
     forged = replace(failed, gate=Decision(passed=True, exit_code=0, checks=failed.gate.checks))
     assert worth_a_comment(forged, CommentOn.FAILURE)
@@ -118,7 +121,7 @@ def annotations_of(*tests, file="evals/refunds.json", **fields):
     return annotations(story_of(build.results(suite, **fields)))
 
 
-def test_failed_test_is_annotated_at_its_line_as_warning_if_gate_does_not_fail():
+def test_failed_test_is_annotated_at_its_line_as_error_only_if_the_run_fails():
     verdict, failed = annotations_of(failing("Late parcel", line=31), gate=BROKEN)
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
     assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 tests pass."
@@ -144,7 +147,7 @@ def test_annotations_are_ordered_by_severity_of_the_failure():
     assert titles == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
-def test_verdict_annotation_has_heading_failed_checks_numbers_and_option_names():
+def test_verdict_annotation_has_heading_failed_checks_numbers_and_unchecked_options():
     verdict = annotations(story_of(cases.unproven()))[0]
     assert verdict.message == (
         "Evals failed: 1 test broke since the baseline. "
@@ -155,7 +158,7 @@ def test_verdict_annotation_has_heading_failed_checks_numbers_and_option_names()
     assert " max-drop and regression were not checked: " in warning.message
 
 
-def test_errors_and_missing_verdicts_are_warnings_and_shared_errors_are_counted():
+def test_errored_and_undecided_tests_are_annotated_as_warnings():
     """A judge that nobody configured is neither."""
     broken = build.trial_result(status=EndState.FAILED, error="the agent did not answer", findings=())
     judge_error = build.finding("undecided", kind="judged", cause=Cause.JUDGE_ERROR, reason="no answer")
@@ -169,6 +172,9 @@ def test_errors_and_missing_verdicts_are_warnings_and_shared_errors_are_counted(
     message = "1 trial errored: the agent did not answer"
     assert (errored.title, errored.message) == ("Errored: Broken", message)
     assert (undecided.title, undecided.message) == ("Undecided: Open", "1 criterion undecided: no answer")
+
+
+def test_error_shared_by_tests_has_one_annotation_that_counts_trials_and_tests():
     lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
     tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]
     unplayed = build.test_result("Never begun", trials=(), not_run=3, line=60)

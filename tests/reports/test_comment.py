@@ -213,12 +213,15 @@ def test_comment_names_verified_commit_and_marks_results_of_fork_or_other_commit
     assert other.startswith("## ⚠️ Evals passed (results of another commit): 99")
 
 
-def test_comment_has_whole_skip_reason_and_is_short_and_inert_on_refused_suite():
+def test_skip_reason_is_shown_in_full_in_comment_and_console():
     skipped = comment_cases.skipped()
     reason = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
     story = story_of(replace(skipped, run=replace(skipped.run, stopped_because=reason)))
     for text in (comment.render(story, comment_cases.CONTEXT), console.render(story)):
         assert "secrets are missing at the end" in text
+
+
+def test_comment_on_invalid_suite_is_bounded_and_inert_and_says_if_it_is_cut():
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
         text = comment.refused(reason, comment_cases.CONTEXT)
         assert text.startswith("## ⚠️ Evals did not run\n")

@@ -35,13 +35,16 @@ def trials_test(*trials, name: str = "Pays", **fields):
     return build.test_result(name, trials=trials, **fields)
 
 
-def test_repeated_error_is_shown_once_with_its_tests_and_expected_error_never():
+def test_error_shared_by_tests_is_shown_once_with_their_names():
     error = "the agent at http://localhost:9 refused the connection"
     lost = build.trial_result(status=EndState.FAILED, error=error, findings=())
     text = rendered(*(trials_test(lost, lost, name=f"Test {number}") for number in range(12)))
     assert text.count("refused the connection") == 1
     assert "24 trials errored: the agent at http://localhost:9 refused the connection" in text
     assert "Test 0; Test 1; Test 2; and 9 more tests" in text
+
+
+def test_expected_agent_error_of_a_passed_test_is_not_shown():
     expected = build.finding(strict="escalated_due_to_error")
     trial = build.trial_result(status=EndState.AGENT_ERROR, findings=(expected,))
     assert "error of the agent" not in rendered(trials_test(trial, outcome="passed", passed=True))
@@ -59,7 +62,7 @@ def test_console_mentions_missing_judge_for_passed_and_unscored_tests():
     assert "passed" not in row
 
 
-def test_failures_of_completed_trials_are_listed_beyond_two_only_if_verbose():
+def test_only_the_first_of_more_than_two_failed_criteria_is_shown_unless_verbose():
     findings = [build.finding("failed", criterion=f"Rule {n}", reason=f"broken {n}") for n in (1, 2, 3, 4)]
     test = trials_test(build.trial_result(findings=findings))
     short, long = rendered(test), rendered(test, verbose=True)
@@ -69,6 +72,9 @@ def test_failures_of_completed_trials_are_listed_beyond_two_only_if_verbose():
     assert all(f"✗ Rule {n}: failed\n      Turn 1: broken {n}" in long for n in (1, 2, 3, 4))
     few = rendered(trials_test(build.trial_result(findings=findings[:2])))
     assert all(f"✗ Rule {n}: failed" in few for n in (1, 2))
+
+
+def test_failed_criterion_has_the_reason_of_a_completed_trial():
     lost = build.trial_result(1, status=EndState.FAILED, findings=(build.finding("failed", reason="cut"),))
     played = build.trial_result(2, findings=(build.finding("failed", reason="never executed"),))
     text = rendered(trials_test(lost, played), verbose=True)
@@ -90,7 +96,7 @@ def test_colored_output_has_the_plain_text_and_no_escape_sequence_of_results():
     assert "\x1b]" not in text
 
 
-def test_console_heading_follows_exit_code_and_a_failed_gate_that_is_not_enforced():
+def test_console_heading_follows_exit_code_unless_the_failed_gate_is_not_enforced():
     for code, heading in ((1, "✗ Evals failed"), (3, "! No verdict"), (70, "! No verdict")):
         assert heading in rendered(gate=build.decision(passed=False, exit_code=code))
     interrupted = rendered(gate=build.decision(passed=False, exit_code=130))
@@ -161,7 +167,7 @@ def test_odds_are_shown_only_by_verbose_and_for_large_runs(odds, line):
     assert "would fail this gate" not in rendered(*tests[:9], odds=odds, verbose=True)
 
 
-def test_failed_checks_come_first_five_are_named_and_show_the_deciding_score():
+def test_console_lists_failed_checks_first_names_five_and_shows_the_deciding_score():
     check = build.check(name="min-score", required=80, seen=100, seen_if_undecided_failed=79.96, passed=False)
     text = rendered(gate=build.decision(check), verbose=True)
     assert "min-score  failed  at least 80  79.9 if undecided counts as failed" in text
@@ -183,7 +189,7 @@ def test_reasons_for_no_verdict_are_each_given_once():
         assert "The run stopped early: the time is up" in text
 
 
-def test_unjudged_tests_are_not_broken_and_each_cause_is_given_once_with_a_remedy():
+def test_unjudged_tests_are_listed_as_not_judged_now_rather_than_broken():
     head = [cases.played("Lost parcel", "ppu"), cases.played("Gift card", "ppp")]
     base = [cases.played(test.name, "ppp") for test in head]
     run = build.results(build.suite_result("Refunds", *head))
@@ -191,6 +197,9 @@ def test_unjudged_tests_are_not_broken_and_each_cause_is_given_once_with_a_remed
     for text in (console.render(story_of(run)), console.comparison(story_of(run))):
         assert "not judged now\n! Lost parcel (100 → 100, undecided)\n" in text
         assert "Broke" not in text
+
+
+def test_judge_error_of_several_tests_is_given_once_with_a_remedy():
     judged = build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")
     names = ("Lost parcel", "Gift card")
     trials = (build.trial_result(findings=(judged,)),)
@@ -210,7 +219,7 @@ def test_unjudged_tests_are_not_broken_and_each_cause_is_given_once_with_a_remed
     ) in text
 
 
-def test_comparison_has_no_verdict_without_checks_and_no_heading_if_incomparable():
+def test_comparison_report_has_no_verdict_without_checks_or_heading_if_incomparable():
     story = story_of(replace(cases.unsure(), gate=build.decision()))
     text = console.comparison(story)
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
@@ -248,10 +257,13 @@ def test_narrow_terminal_shortens_names_and_keeps_numbers():
     assert f"  {name}  passed  100.0         1 of 1       3.5 s" in rendered(test)
 
 
-def test_console_ends_with_effort_and_cost_and_mentions_chance_at_most_once():
+def test_console_states_trials_duration_flaky_tests_and_why_the_cost_is_unknown():
     text = console.render(story_of(cases.proven()))
     assert "30 trials, 2 m 3 s, 1 flaky test." in text
     assert "The cost is unknown: no price for gpt-next" in text
+
+
+def test_console_mentions_chance_at_most_once():
     for make in cases.COMPARED.values():
         assert console.render(story_of(make())).count("chance") <= 1
         assert "oise alone" not in console.render(story_of(make()), verbose=True)

@@ -70,7 +70,7 @@ def test_document_of_every_run_is_valid_and_its_totals_add_up(name):
     assert result["environment"]["healthy"] is (results.gate.exit_code == Exit.PASSED)
 
 
-def test_test_has_its_location_and_if_failed_a_one_line_message_and_the_full_text():
+def test_ctrf_test_has_location_and_if_failed_one_line_message_and_conversation():
     (test,) = ctrf_tests(build.test_result("Pays back", line=7, tags=("money",)))
     assert (test["name"], test["status"], test["suite"]) == ("Pays back", "passed", ["Refunds"])
     assert (test["filePath"], test["line"], test["tags"]) == ("evals/refunds.json", 7, ["money"])
@@ -117,7 +117,7 @@ def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts()
     assert test["retryAttempts"] == [attempt]
 
 
-def test_failed_gate_adds_failure_unless_test_failed_and_missing_verdict_always():
+def test_gate_is_a_failed_test_without_a_verdict_or_if_no_test_failed():
     for decision, reason in ((REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")):
         *_, gate = ctrf_tests(build.test_result(), gate=decision)
         assert (gate["name"], gate["status"], gate["suite"]) == ("gate", "failed", ["ci-evals"])

@@ -73,7 +73,7 @@ def test_conversations_are_embedded_apart_from_facts_and_large_ones_in_own_packs
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 
-def test_baseline_is_matched_by_name_and_equal_names_have_distinct_addresses():
+def test_baseline_test_is_matched_by_name_with_a_notice_if_defined_differently():
     head = run_of(build.test_result(name="a"), build.test_result(name="b"))
     base = run_of(build.test_result(name="b", digest="other"), build.test_result(name="c"))
     result = unpacked(head, base)
@@ -82,6 +82,9 @@ def test_baseline_is_matched_by_name_and_equal_names_have_distinct_addresses():
     assert "defines this test differently" in result["t1"]["notice"]
     tests = embedded_data.tests_of(story_of(head, ComparisonRuns(base)))
     assert [test.same for test in tests] == [False, False]
+
+
+def test_equally_named_tests_are_numbered_and_have_distinct_addresses():
     names = ("***", "***", "*** (2)", "***")
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
     result = embedded_data.tests_of(story_of(head, ComparisonRuns(head)))
@@ -143,7 +146,7 @@ def test_each_pair_of_trials_has_its_divergence():
     assert len(ends) > 5
 
 
-def test_embedded_trial_counterpart_equals_that_of_comparison():
+def test_embedded_trial_has_the_counterpart_that_the_comparison_chose():
     passed, failed = build.trial_result(), build.trial_result(findings=(build.finding("failed"),))
     broken_off = build.trial_result(status="failed", findings=())
     both = product((passed, failed, broken_off), repeat=2)

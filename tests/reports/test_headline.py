@@ -124,7 +124,7 @@ def test_untrusted_results_are_recognized_and_marked_in_the_verdict():
         assert story_of(run).verdict(trust) == heading
 
 
-def test_numbers_line_compares_shared_tests_and_has_no_score_if_mostly_undecided():
+def test_numbers_line_compares_scores_on_shared_tests_and_counts_passed_tests():
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
     assert story_of(run).numbers.text == "93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass."
     assert story_of(compared("pppf", "pppf")).numbers.text == "3 of 4 tests pass."
@@ -132,6 +132,9 @@ def test_numbers_line_compares_shared_tests_and_has_no_score_if_mostly_undecided
         "78 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67, "
         "the baseline has 92 (−25). 3 of 6 tests pass, 1 undecided."
     )
+
+
+def test_mostly_undecided_run_has_no_score_and_no_proven_drop():
     run = story_of(replace(compared("pppf", "pppf"), decided_share=0.33))
     assert run.verdict() == "Evals passed: most criteria undecided"
     sentence = "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
@@ -156,12 +159,15 @@ def test_verdict_and_numbers_line_show_consistent_drop(base, head, fell, change)
     assert f"({change})" in story.numbers.text
 
 
-def test_next_step_has_commands_and_exit_code_and_warns_if_a_rerun_would_fail():
+def test_next_step_warns_if_a_rerun_would_probably_fail_again():
     flaky = comment_cases.flaky()
     assert flaky.odds.share > 0.5
     assert "If all pass, note that a rerun would probably fail again" in story_of(flaky).next_step.text
     likely = replace(flaky, odds=replace(flaky.odds, share=0.2))
     assert "If all pass, rerun this check." in story_of(likely).next_step.text
+
+
+def test_next_step_has_commands_report_and_exit_code():
     step = story_of(compared("pppf", "pppp", min_score=85)).next_step
     assert "".join(f"{part.gap}{part.text}" for part in step.parts).strip() == step.text
     show, repeat = step.commands
@@ -173,19 +179,22 @@ def test_next_step_has_commands_and_exit_code_and_warns_if_a_rerun_would_fail():
     assert step.text.endswith("Exit code 1.")
 
 
-def test_small_change_is_stated_and_score_below_minimum_is_rounded_down():
+def test_heading_states_change_even_if_less_than_a_point():
     for score, words in ((93.2, "less than a point below main"), (94.0, "1 point above main")):
         run = comment_cases.passed_example()
         comparison = replace(run.comparison, base=93.9, head=score, delta=score - 93.9)
         changed = replace(run, score=score, comparison=comparison)
         assert story_of(changed).verdict() == f"Evals passed: {int(score)} / 100, {words}"
+
+
+def test_score_below_minimum_is_rounded_down_in_heading():
     for score, floor in ((96.8, 97), (96.96, 96.97), (96.99, 97)):
         check = build.check("min-score", floor, score, passed=False)
         failed = replace(gated(check, passed=False), score=score)
         assert story_of(failed).verdict().endswith(f"96 / 100, {floor} required")
 
 
-def test_changed_test_is_in_one_list_and_without_baseline_failed_but_not_broken():
+def test_changed_test_is_in_exactly_one_list():
     results = compared("fuhpf", "pphfh")
     news = story_of(results).change.news
     lists = (news.broke, news.unjudged, news.failed_before, news.worse, news.fixed)
@@ -193,6 +202,9 @@ def test_changed_test_is_in_one_list_and_without_baseline_failed_but_not_broken(
     assert (news.failed, news.dropped) == ((), ())
     outcomes = {1: Became.BROKE, 2: Became.UNJUDGED, 4: Became.FIXED, 5: Became.DROPPED}
     assert became(results) == {("Refunds", f"Test {number}"): one for number, one in outcomes.items()}
+
+
+def test_failed_test_without_baseline_is_listed_as_failed_not_as_broken():
     results = comment_cases.no_baseline()
     news = story_of(results).change.news
     assert [test.name for test in news.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]

@@ -112,7 +112,7 @@ def test_junit_totals_are_summed_over_all_suites():
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
 
-def test_failed_gate_adds_error_unless_a_test_failed_and_missing_verdict_always():
+def test_gate_without_a_pass_is_an_errored_case_unless_another_case_errored():
     for code, reasons in ((Exit.PASSED, ()), (Exit.FAILED, ()), (Exit.INVALID, ("two judges disagree",))):
         gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
         root = xml_of(build.results(gate=gate))
@@ -129,16 +129,19 @@ def test_failed_gate_adds_error_unless_a_test_failed_and_missing_verdict_always(
         assert [root.get(name) for name in ("failures", "errors", "skipped")] == ["1", "1", "0"]
 
 
-def test_equally_named_suites_get_distinct_names_and_bundled_ones_no_file_or_line():
+def test_bundled_suite_has_no_file_or_line_in_junit():
     bundled = build.results(build.suite_result("HR", build.test_result(), file="demo:hr"))
     case = xml_of(bundled).find(".//testcase")
     assert (case.get("file"), case.get("line"), case.get("classname")) == (None, None, "HR")
+
+
+def test_equally_named_suites_have_distinct_names_in_junit():
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
     names = [suite.get("name") for suite in xml_of(build.results(*suites))]
     assert names == ["Refunds (a.json)", "Refunds (b.json)", "Refunds (b.json) (2)"]
 
 
-def test_long_reasons_and_conversations_are_shown_up_to_the_limit():
+def test_junit_cuts_reasons_and_conversations_at_limit_of_visible_text_with_a_note():
     long = build.turn(agent="word " * 10_000)
     trial = build.trial_result(turns=(long,), findings=(build.finding("failed", reason="x" * 10_000),))
     case = case_of(build.test_result(trials=(trial,)))
@@ -172,7 +175,7 @@ def properties(suite) -> dict[str, str]:
     return {one.get("name"): one.get("value") for one in suite.find("properties")}
 
 
-def test_suite_properties_hold_change_baseline_and_what_is_known_of_the_run():
+def test_junit_suite_properties_have_gate_and_scores_and_if_compared_the_change():
     """All properties are in the golden files."""
     compared = properties(xml_of(cases.unproven())[0])
     assert (compared["delta"], compared["delta-low"], compared["delta-high"]) == ("-5.6", "-18.4", "+5.5")

@@ -39,7 +39,7 @@ def summary_of(*tests, **fields) -> str:
 FAILED_GATE = build.decision(passed=False, exit_code=1)
 
 
-def test_agent_actions_are_listed_and_none_differ_from_a_missing_trace():
+def test_turn_lists_agent_actions_and_distinguishes_none_from_a_missing_trace():
     nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
     assert "this reply has no trace" in report_of(build.turn(**nothing))
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
@@ -68,11 +68,14 @@ def test_tool_calls_are_listed_in_full_and_escaped():
     assert "`close` (arguments unknown: cut off)" in line
 
 
-def test_raw_reply_is_shown_collapsed_and_attempts_with_their_errors():
+def test_raw_reply_is_shown_in_a_collapsed_block_if_kept():
     text = report_of(build.turn(raw={"text": "```\n</details>"}))
     assert "<summary>Raw reply</summary>\n\n```" in text
     assert hostile_text.RenderedMarkdown(text).tags.count("details") == 2
     assert "Raw reply" not in report_of(build.turn())
+
+
+def test_attempts_of_a_trial_are_shown_with_their_errors():
     lost = cases.Attempt(status=EndState.FAILED, error="timed out")
     won = cases.Attempt(status=EndState.COMPLETED)
     assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
@@ -105,7 +108,7 @@ def section_names(results) -> list[str]:
     return [section.name for section in summary.sections(story_of(results))]
 
 
-def test_summary_sections_are_in_reading_order_and_their_names_have_no_live_markup():
+def test_summary_sections_are_in_reading_order_and_have_names_without_live_markup():
     assert "; ".join(section_names(cases.proven())) == (
         "the verdict; what to do; the suites' scores; the tests that broke; the tests that were not judged; "
         "the fixed tests; how sure this is; the exact score; the suites' exact scores; the baseline; "
@@ -121,7 +124,7 @@ def test_summary_sections_are_in_reading_order_and_their_names_have_no_live_mark
         assert not hostile_text.RenderedMarkdown(name).live
 
 
-def test_errored_trial_is_reported_once_and_its_judged_criteria_only_if_offline():
+def test_errored_trial_is_not_undecided_too_and_missing_judge_is_noted_if_offline():
     findings = (
         build.finding("undecided", cause=Cause.NO_EVIDENCE, reason="no reply had a trace"),
         build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge"),
@@ -138,9 +141,12 @@ def test_errored_trial_is_reported_once_and_its_judged_criteria_only_if_offline(
         assert "No judge was configured: 1 criterion is left out of the score." in text
 
 
-def test_summary_has_run_id_as_code_and_that_of_a_suite_links_to_test_reports():
+def test_summary_shows_run_id_once_as_code():
     run = build.run_info(id="3aceb90018667fc1")
     assert summary_of(run=run).count(" · run `3aceb90018667fc1` · ") == 1
+
+
+def test_suite_summary_links_to_test_reports_by_encoded_file_names():
     suite = build.suite_result("Refunds", build.test_result("A [test] (1)"))
     text = documents.suite_summary(story_of(build.results(suite)), suite, ["A-test-(1)"])
     page = hostile_text.RenderedMarkdown(text)
@@ -148,7 +154,7 @@ def test_summary_has_run_id_as_code_and_that_of_a_suite_links_to_test_reports():
     assert "A [test] (1)" in page.text
 
 
-def test_broken_test_is_shown_once_with_reasons_and_not_blamed_without_verdict():
+def test_broken_test_is_shown_once_with_reasons_and_fails_no_run_without_verdict():
     failed = cases.proven()
     text = documents.summary(story_of(failed))
     heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
@@ -162,7 +168,7 @@ def test_broken_test_is_shown_once_with_reasons_and_not_blamed_without_verdict()
     assert "): critical\n" in documents.summary(story_of(without))
 
 
-def test_reasons_are_shown_for_failed_test_that_got_worse():
+def test_test_failing_in_baseline_too_and_worse_now_is_listed_with_its_reasons():
     names = [f"Test {number}" for number in range(7)]
     tests = ([cases.played(name, drawing) for name in names] for drawing in ("fff", "ppf"))
     head, base = (build.suite_result("Refunds", *played) for played in tests)
@@ -173,7 +179,7 @@ def test_reasons_are_shown_for_failed_test_that_got_worse():
     assert "**Failed in the baseline too**" not in text
 
 
-def test_tests_with_equal_names_in_equally_named_suites_are_kept_apart():
+def test_equally_named_tests_in_equally_named_suites_keep_their_own_baselines():
     def two(*drawings):
         tests = (cases.played("Gift card", drawing) for drawing in drawings)
         return [build.suite_result("Refunds", test, folder=f"{place}/x") for place, test in enumerate(tests)]
@@ -204,7 +210,7 @@ def test_failing_tests_are_collapsed_after_the_tenth_or_if_the_gate_passed():
     assert "### Failed\n\n**❌ Gift card**" in broken.partition("<details>")[0]
 
 
-def test_p_values_and_intervals_are_collapsed_and_compared_score_is_separate():
+def test_p_values_and_intervals_are_collapsed_and_compared_tests_have_a_column():
     for make in (*cases.CASES.values(), *comment_cases.COMMENTS.values()):
         first = comment_cases.unfolded(documents.summary(story_of(make())))
         assert not re.search(r"\bp (=|below|above)|95 %|\d to \d+(?! trials)\b", first)
@@ -350,11 +356,14 @@ def test_process_table_has_a_row_per_measure_and_a_column_per_suite():
     assert "**Used now, not in the same tests of the baseline**" in section.text
 
 
-def test_process_table_shows_run_only_of_one_or_many_suites_and_no_untraced_steps():
+def test_process_table_has_no_columns_of_suites_for_one_or_many_suites():
     one = build.results(build.suite_result("One", process=UNTRACED), process=WHOLE)
     many = replace(one, suites=one.suites * 6)
     for results in (one, many, replace(one, suites=())):
         assert "| measure | this run |\n" in summary.process_measures(story_of(results)).text
+
+
+def test_summary_has_no_process_table_without_traced_steps():
     suite = build.suite_result("One", process=UNTRACED)
     story = story_of(build.results(suite, process=UNTRACED, coverage=Coverage()))
     assert summary.process_measures(story) is None

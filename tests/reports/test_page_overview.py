@@ -128,7 +128,7 @@ def test_broken_test_shows_its_reason_quote_last_pass_and_first_failure():
     assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in sample
 
 
-def test_failures_without_baseline_and_old_critical_ones_are_explained_in_full():
+def test_page_lists_failures_without_baseline_with_their_reasons():
     result = page_of(RUNS["bad"])
     assert "ci-evals show --failed" in result.text("code")
     failures = result.text("_broken")
@@ -138,6 +138,8 @@ def test_failures_without_baseline_and_old_critical_ones_are_explained_in_full()
     assert "broke since" not in failures
     assert page_of(RUNS["good"]).text("_broken") == "What failed No test failed."
 
+
+def test_page_explains_only_new_and_critical_failures_in_full():
     def suite(new: str):
         old, grave = cases.played("Old", "f"), cases.played("Grave", "f", critical=True)
         return build.results(build.suite_result("Refunds", cases.played("New", new), old, grave))
@@ -149,7 +151,7 @@ def test_failures_without_baseline_and_old_critical_ones_are_explained_in_full()
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_page_is_deterministic_plain_text_with_unique_ids_and_targets_of_all_links(name):
+def test_page_is_deterministic_without_markdown_duplicate_ids_or_dead_links(name):
     results, baseline = RUNS[name], ComparisonRuns(baseline=RUNS["good"])
     result = page_of(results)
     words = set(result.text().replace(",", " ").replace(".", " ").split())
@@ -287,12 +289,15 @@ def test_page_coverage_lists_lost_unused_and_new_logic():
     assert page_of(unknown).text("_coverage") == ""
 
 
-def test_index_lists_every_test_and_addresses_are_encoded_as_in_browsers():
+def test_page_addresses_are_encoded_as_browsers_encode_them():
     test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
     shown = embedded_data.tests_of(story_of(build.results(build.suite_result("A/B", test))))[0]
     name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
     assert shown.address() == f"#A%2FB/{name}"
     assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
+
+
+def test_page_index_lists_every_test():
     results = RUNS["proven"]
     text = "".join(page.render(story_of(results)))
     index = json.loads(text.split('id="index">')[1].split("</script>")[0])

@@ -113,7 +113,7 @@ def remark_of(topic: str, results) -> str:
     return text
 
 
-def test_outdated_calibration_and_one_that_bars_the_judge_are_reported_with_reason():
+def test_outdated_calibration_and_judge_unfit_to_gate_are_reported_with_reasons():
     old = OldCalibration(at=reliability.STUDY_TIME, why="another judge: the prompt changed")
     sentence = "The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."
     assert remark_of("Calibration", reliability.results_with_all_studies(studies=(old,))) == sentence
@@ -189,12 +189,15 @@ def test_disagreement_warning_is_short_and_advises_another_judge():
     assert max(map(len, items)) < 560
 
 
-def test_junit_skips_excluded_test_and_annotations_mark_unreliable_criteria():
+def test_junit_skips_test_whose_trials_are_all_excluded():
     root = ET.fromstring(report_texts.files_of_run(RUN)[JUNIT])
     cases_by_name = {case.get("name"): case for case in root.iter("testcase")}
     skipped = cases_by_name[reliability.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
     assert cases_by_name[reliability.TOO_LATE].find("failure") is not None
+
+
+def test_less_reliable_criteria_are_annotated_as_warnings_at_their_lines():
     result = [one for one in annotations(story_of(RUN)) if one.title.startswith("Less reliable")]
     assert [(one.severity, one.line) for one in result] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
     assert FLAG in result[1].message
@@ -228,7 +231,7 @@ def test_suite_report_covers_only_its_own_judge_and_user():
     assert "meta text 3, repeats 3" in other
 
 
-def test_excluded_trial_shows_where_its_user_broke_character_and_is_logged():
+def test_excluded_trial_is_reported_and_logged_with_turn_where_user_broke_character():
     message = own_report(reliability.LOST)
     assert "- repeats in turn 2: it says again what it said in turn 1" in message
     assert "> As an AI language model" in message

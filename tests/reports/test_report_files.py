@@ -173,7 +173,7 @@ def test_suite_has_its_own_results_file_and_reports_are_redrawn_from_it_or_the_r
     assert again == {path.removeprefix(folder): files[path] for path in reports}
 
 
-def test_suite_folders_are_unique_and_stamped_in_utc_and_equal_names_are_numbered():
+def test_suite_folders_are_unique_beyond_letter_case_and_stamped_in_utc():
     taken = set()
     for name in ("Refunds", "refunds", "REFUNDS", "../Refunds", "Refunds!"):
         taken.add(folder_for(name, build.STARTED_AT, taken))
@@ -181,6 +181,9 @@ def test_suite_folders_are_unique_and_stamped_in_utc_and_equal_names_are_numbere
     assert f"Refunds/{STAMP}" in taken
     central_europe = build.STARTED_AT.astimezone(timezone(timedelta(hours=1)))
     assert folder_for("Refunds", central_europe, ()) == f"Refunds/{STAMP}"
+
+
+def test_equal_names_are_numbered_without_reusing_a_given_name():
     for alike, shown in (
         (["A", "B"], ["A", "B"]),
         (["A", "A", "A"], ["A", "A (2)", "A (3)"]),

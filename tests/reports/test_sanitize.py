@@ -154,7 +154,7 @@ def test_workflow_commands_are_neutralized_in_logs(text):
         assert "::" not in re.sub(r"[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*", without_address, seen)
 
 
-def test_log_keeps_ipv6_addresses_breaks_commands_and_prefixes_each_line():
+def test_log_keeps_ipv6_addresses_escapes_commands_and_prefixes_each_line():
     kept = ("the agent at [::1]:8080 refused", "http://[::1]:8080/v1", "the agent at fe80::1 is gone")
     kept += ("the agent at [2001:db8::8a2e:370:7334] is gone", "2001:db8::1", "(::ffff:127.0.0.1)")
     for text in kept:
@@ -183,7 +183,7 @@ def test_file_names_keep_words_and_are_truncated(text, name):
 
 
 @given(hostile_text.any_text)
-def test_any_text_is_cleaned_once_for_all_and_gives_valid_xml_and_file_names(text):
+def test_cleaning_is_idempotent_and_any_text_gives_valid_xml_and_file_names(text):
     once = sanitize.clean(text)
     assert sanitize.clean(once) == once
     assert once.encode().decode() == once
@@ -198,7 +198,7 @@ def test_any_text_is_cleaned_once_for_all_and_gives_valid_xml_and_file_names(tex
     assert not re.fullmatch(r"(?i)con|prn|aux|nul|com\d|lpt\d", name)
 
 
-def test_gitlab_references_and_commands_are_neutralized_in_otherwise_same_text():
+def test_gitlab_references_and_commands_are_neutralized_and_other_text_is_kept():
     references = ("!7", "~bug", '~"a b"', "%1.0", "$7", "&amp;7", "^alert", r"\[issue:7\]", "\\*iteration:x")
     for text in (*references, "> /close", "/close"):
         shown = sanitize.gitlab(f"Said\n{text}")

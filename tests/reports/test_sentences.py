@@ -167,7 +167,7 @@ def test_rerun_of_the_base_agent_is_explained_by_the_history():
     assert sentences(always)[0].startswith(PLAYED)
 
 
-def test_history_sentences_state_spread_use_ignored_runs_and_a_branch_that_moved():
+def test_history_sentences_give_spread_use_smaller_runs_left_out_and_branch_change():
     def of(history: HistoryComparison, **fields) -> list[str]:
         return sentences(compared("hh", "hh", history=history, **fields))
 
@@ -375,10 +375,13 @@ def test_runs_of_unrelated_branches_are_ignored(here, base, ages):
     assert [run.id for run in result] == [f"past-{age}" for age in ages]
 
 
-def test_earlier_runs_are_unique_newest_first_and_of_the_same_test():
+def test_first_failure_is_stated_only_if_the_test_is_defined_as_before():
     result = comparison_runs.failing_since(TEST, past_runs("p"), baseline="past-1")
     assert result == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
     assert comparison_runs.failing_since((*TEST[:2], "e" * 64), past_runs("fp")) is None
+
+
+def test_earlier_runs_are_newest_first_without_duplicate_rejudged_or_later_runs():
     past = past_runs("fpf")
     later = build.results(run=build.run_info(id="later", started_at=build.STARTED_AT + timedelta(days=1)))
     baseline = build.results(run=build.run_info(id="past-2", started_at=past[1].at))

@@ -56,7 +56,7 @@ def test_reports_state_an_early_end_before_the_failures():
         assert text.index(early) < text.index("No amount.")
 
 
-def test_unchanged_test_shows_its_baseline_score_and_errored_test_no_change():
+def test_unchanged_test_shows_its_baseline_score_in_every_report():
     story = story_of(comment_cases.good())
     lines = [*console.render(story).split("\n"), *documents.summary(story).split("\n")]
     shown = [line for line in lines if "Two parcels" in line]
@@ -64,6 +64,9 @@ def test_unchanged_test_shows_its_baseline_score_and_errored_test_no_change():
     shown.append(html[html.index('id="_tests"') :].partition("Two parcels")[2].partition("</tr>")[0])
     assert all(line.count("100.0") >= 2 for line in shown)
     assert len(shown) == 3
+
+
+def test_errored_test_shows_its_baseline_score_but_no_change():
     rows = [row for suite in story_of(comment_cases.invalid()).suites for row in suite.tests]
     errored = [row for row in rows if row.test.outcome == "error"]
     assert {row.delta for row in errored} == {None}

@@ -43,7 +43,7 @@ def omitted(text: str) -> str:
     return text.rpartition("Left out here for lack of space: ")[2].partition(f". {ELSEWHERE}")[0]
 
 
-def test_sections_that_fit_are_kept_in_order_and_the_important_ones_else():
+def test_sections_keep_their_order_and_the_least_important_are_omitted_first():
     sections = [HEAD, section("lists", Rank.LISTS, 400), section("failing", Rank.FAILING, 50), FOOT]
     text = truncated(sections, 1_000, ELSEWHERE)
     assert text == joined(sections)
