@@ -28,8 +28,8 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     *((url, None) for url in ("https://inside.corp.example", "http://127.0.0.1:8080")),
     *((url, None) for url in ("http://[::1]:8080", "http://localhost:8080")),
 ])  # fmt: skip
-def test_proxy_variables_of_the_environment_are_used(url, expected):
-    """As everywhere, with exceptions; this machine itself is never spoken to by a proxy."""
+def test_proxy_variables_are_obeyed_except_for_no_proxy_hosts_and_loopback(url, expected):
+    """Other programs obey them too; this machine itself is never spoken to by a proxy."""
     assert addresses.proxy_for(url) is None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HTTPS_PROXY", "proxy.example:3128")
@@ -98,11 +98,11 @@ async def get_through_client(answer: Response) -> httpx2.Response:
     (302, "http://[::1", "an address that cannot be read"),
     *((304, "/there", None), (302, None, None), (200, "/there", None)),
 ])  # fmt: skip
-def test_only_a_redirect_is_reported_and_with_its_host(status, location, expected):
+def test_redirect_target_is_named_by_its_host_and_other_answers_have_none(status, location, expected):
     assert addresses.redirect_of("http://127.0.0.1:80/x", status, location) == expected
 
 
-async def test_answer_of_more_than_sixteen_megabytes_is_rejected():
+async def test_answer_of_more_than_sixteen_megabytes_once_unpacked_is_rejected():
     allowed, too_large = (
         Response(zlib.compress(b" " * size, 1), headers={"Content-Encoding": "deflate"})
         for size in (16_000_000, 16_000_001)
@@ -112,7 +112,7 @@ async def test_answer_of_more_than_sixteen_megabytes_is_rejected():
         await get_through_client(too_large)
 
 
-async def test_unknown_content_encoding_and_charset_of_the_server_are_ignored():
+async def test_answer_with_unknown_encoding_or_other_charset_is_read_as_utf_8():
     """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: \x80\r\nContent-Length: 2\r\n\r\nHi"
     async with world.raw_server(answer) as (url, _):

@@ -129,7 +129,7 @@ async def test_number_of_concurrent_connections_is_not_limited():
     [OK, b"\r\n"],
     [world.http_response("", "204 No Content"), OK],
 ])  # fmt: skip
-async def test_bytes_after_complete_response_are_discarded(more):
+async def test_bytes_after_a_response_are_discarded_and_each_request_connects_anew(more):
 
     async def talk_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_head(reader)
@@ -143,7 +143,7 @@ async def test_bytes_after_complete_response_are_discarded(more):
         assert events.count("opened") == 3
 
 
-async def test_client_never_repeats_a_request():
+async def test_client_does_not_repeat_a_request_whose_connection_broke():
     """Whoever asks decides that: aiohttp would send some of these again where a connection breaks."""
     for method in ("GET", "PUT", "DELETE", "POST"):
         async with world.raw_server(OK) as (url, heard), new_client() as client:
@@ -171,22 +171,30 @@ async def test_request_is_sent_with_exactly_its_headers_and_address(body):
     assert rest == (body or b"")
 
 
-async def test_large_bodies_are_sent_and_unsafe_or_unwanted_headers_are_not():
+async def test_large_request_body_is_sent_whole_without_a_warning():
     """With megabytes of replies for a judge, say; aiohttp would warn of them."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await send(client, url, "POST", b"x" * 2_000_000)
     assert heard[0].endswith(b"\r\n\r\n" + b"x" * 2_000_000)
     assert b"\r\nContent-Length: 2000000\r\n" in heard[0]
-    # Few servers know the header that asks for it, and the others wait as well.
+
+
+async def test_body_is_sent_at_once_despite_an_expect_header():
+    """Few servers know the header that asks for a wait, and the others wait as well."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         await client.send(Message("POST", URL(url), b"all", {"Expect": "100-continue"}))
     assert heard[0].endswith(b"\r\n\r\nall")
-    # Whoever could put a line end into one could write a request of his own.
+
+
+async def test_request_with_a_line_end_in_a_header_is_not_sent():
+    """Whoever could put a line end into one could write a request of his own."""
     async with world.raw_server(OK) as (url, heard), new_client() as client:
         with pytest.raises(NetworkError):
             await client.send(Message("GET", URL(url), headers={"X-A": "1\r\nX-B: 2"}))
     assert heard == []
-    # A WebSocket's handshake has no headers of a body, nor those that end a connection, whatever their case.
+
+
+async def test_websocket_handshake_has_no_body_headers_and_asks_for_an_upgrade():
     refusal = world.http_response("{}", "403 No")
     async with world.raw_server(refusal) as (url, heard), new_client() as client:
         message = Message("GET", URL(url), b"{}", {"content-type": "application/json", "x-key": "k"})

@@ -246,7 +246,7 @@ def test_retry_after_void_answer_is_cached_separately(tmp_path):
     assert (outcome, usage.calls, usage.cached) == ("failed", 2, 1)
 
 
-def test_forged_cache_entry_is_ignored_and_a_signed_one_checked_again(tmp_path):
+def test_judge_is_asked_again_if_the_cached_answer_is_forged_or_void(tmp_path):
     judge_trial(tmp_path, ScriptedLLM([FAIL]))
     (file,) = tmp_path.rglob("*.json")
     file.write_text(json.dumps(json.loads(file.read_text()) | {"answer": PASS}))

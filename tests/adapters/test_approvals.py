@@ -49,7 +49,7 @@ async def test_comment_by_non_writer_bot_or_app_does_not_approve(api):
 
 
 async def test_comment_that_differs_from_approval_command_does_not_approve(api):
-    """As where it is quoted or explained. Without a code nobody knows which suites its author has seen."""
+    """It may be quoted or explained. Without a code nobody knows which suites its author has seen."""
     for body in (
         f"> {COMMAND}", f"Please do not {COMMAND}", f"{COMMAND}\n\nfor a friend", f"`{COMMAND}`", PLAIN,
         f"{PLAIN} {CODE[:16]}", f"{PLAIN} {CODE[:-1]}", f"{PLAIN} {CODE}0", f"{PLAIN} {CODE} {CODE}",

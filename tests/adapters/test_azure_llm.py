@@ -97,12 +97,15 @@ async def test_azure_v1_api_is_called_like_openai(resource, monkeypatch):
     assert asked.headers["Authorization"] == "Bearer azure-key-1"
 
 
-def test_azure_endpoint_selects_its_api_and_needs_a_version_a_key_and_no_path(monkeypatch):
+def test_azure_endpoint_selects_azure_unless_a_base_url_is_set():
     endpoint = {"AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com"}
     for environ in (endpoint, endpoint | {"OPENAI_BASE_URL": ""}):
         assert OpenAILLM.for_environment(environ) is AzureOpenAILLM
     for environ in (endpoint | {"OPENAI_BASE_URL": "http://y"}, {"AZURE_OPENAI_ENDPOINT": ""}, {}):
         assert OpenAILLM.for_environment(environ) is not AzureOpenAILLM
+
+
+def test_azure_without_version_or_key_or_with_a_path_in_its_endpoint_is_rejected(monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com/openai/v1/")
     with pytest.raises(UsageError, match=r"OPENAI_API_VERSION is not: .* OPENAI_BASE_URL"):
         AzureOpenAILLM("judge", "key-123456", environ=os.environ)

@@ -342,7 +342,7 @@ def test_forged_baseline_artifact_is_not_used(api, attack):
     assert all(str(api.artifacts[-1]["id"]) not in str(request) for request in api.requests)
 
 
-def test_at_most_ten_runs_are_checked_for_trust(api):
+def test_at_most_ten_runs_are_checked_for_trust_not_counting_forks_or_expired(api):
     """Forks and expired artifacts use up nothing: the list alone shows that they do not serve."""
     for _ in range(12):
         api.add_run(BASE, artifact("planted"), event="issue_comment")
@@ -370,7 +370,7 @@ def test_missing_baseline_is_explained(api):
     )
 
 
-def test_interrupted_run_is_skipped(api):
+def test_unfinished_run_is_skipped_in_favor_of_the_run_before_it(api):
     """Killed, it leaves what its folder said before its end: the run before it serves."""
     unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
     api.add_run(BASE, unfinished)
@@ -478,7 +478,9 @@ def any_api():
 
 @given(spoiled({"artifacts": [LISTED]}), spoiled(RUN), spoiled(COMMIT), spoiled([COMMIT]))
 @settings(max_examples=examples(60))
-def test_malformed_answers_of_github_are_reported(any_api, listed, run, merge, commits):
+def test_malformed_answers_of_github_give_a_trusted_baseline_or_a_reason(
+    any_api, listed, run, merge, commits
+):
     any_api.faults = []
     answers = {"/actions/artifacts$": listed, "/actions/runs/": run, "/commits/": merge, "/commits$": commits}
     for path, body in answers.items():

@@ -61,7 +61,7 @@ def updated(comment: github_api.Json) -> Posted:
 
 
 async def test_first_run_creates_the_comment_and_without_create_it_is_only_updated(api):
-    """Where nothing was said before, nothing is taken back."""
+    """If nothing was posted before, nothing is taken back."""
     assert await post(api, create=False) == Posted(comments.CommentStatus.ABSENT, None)
     assert bodies(api) == []
     posted = await post(api)
@@ -174,7 +174,7 @@ async def test_forged_comment_by_other_bot_is_ignored_and_left_unchanged(api, gr
     assert bodies(api) == [before, comment_of(WorkflowRun(501)).body]
 
 
-async def test_app_finds_its_own_comment_by_its_graphql_name_or_else_by_writing(api):
+async def test_app_finds_its_comment_by_graphql_name_or_by_posting_and_keeping_the_older(api):
     """An app cannot ask for its user; the job's own bot has another name."""
     of_the_job = api.add_comment(7, comment_of(None).body, BOT)
     own = api.add_comment(7, comment_of(None).body, OTHER_BOT)
@@ -196,7 +196,7 @@ async def test_app_finds_its_own_comment_by_its_graphql_name_or_else_by_writing(
     (None, True, None),
     (7, True, None),
 ])  # fmt: skip
-async def test_viewer_returns_login_in_rest_api_form(api, login, app, known):
+async def test_viewer_is_the_login_in_rest_api_form_or_unknown(api, login, app, known):
     api.token = TOKEN if app else "ghp_personal"
     api.fail("graphql", Answer(200, {"data": {"viewer": {"login": login}}}))
     async with hub_of(api) as hub:
@@ -450,7 +450,7 @@ SERVER_ERROR = "GitHub answered 502 (Server Error): the server has a problem; tr
 CHECK = "; check the number, and the job's 'permissions:'"
 
 
-async def test_missing_permission_locked_conversation_and_overlong_comment_are_named(api):
+async def test_error_names_missing_permission_locked_conversation_or_overlong_comment(api):
     """With where to give it; to a locked conversation no permission would help."""
     api.locked.add(7)
     assert await post_error(api) == (

@@ -117,11 +117,14 @@ def test_deleted_fork_counts_as_foreign_and_pull_number_is_read_from_ref():
     assert (known.number, known.head, known.base) == (7, None, Base(merge=MERGE))
 
 
-def test_enterprise_server_urls_are_used_and_no_event_is_found_outside_actions():
+def test_urls_of_an_enterprise_server_are_taken_from_the_environment():
     urls = {"GITHUB_SERVER_URL": "https://git.example/", "GITHUB_API_URL": "https://git.example/api/v3/"}
     known = context.read(environment(**urls), {})
     assert known.api_url == "https://git.example/api/v3"
     assert known.run_url == f"https://git.example/{REPOSITORY}/actions/runs/{THIS.id}"
+
+
+def test_event_outside_actions_is_empty():
     known = context.read({}, None)
     assert known == GitHubEvent(base=Base())
     assert (known.run_url, known.foreign, known.without_secrets, known.of_pull_request) == (
@@ -131,7 +134,7 @@ def test_enterprise_server_urls_are_used_and_no_event_is_found_outside_actions()
 
 
 @each_row("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
-def test_invalid_run_id_is_ignored(value):
+def test_invalid_run_id_gives_no_run_and_invalid_attempt_the_first(value):
     assert context.read({"GITHUB_RUN_ID": value}, {}).run is None
     assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": value}, {}).run == WorkflowRun(7, 1)
 

@@ -115,7 +115,7 @@ async def test_local_model_gives_similar_texts_similar_vectors(folder):
     assert cosine(vector, vector) is None
 
 
-def test_missing_or_invalid_local_model_or_extra_is_rejected(tmp_path, monkeypatch):
+def test_error_tells_missing_folder_invalid_model_and_missing_extra_apart(tmp_path, monkeypatch):
     nowhere = "there is no such folder; models of the Hugging Face Hub have names"
     with pytest.raises(UsageError, match=nowhere):
         LocalEmbedder("local:./nowhere")

@@ -52,13 +52,17 @@ async def request_error(hub: GitHub, method: str = "GET") -> GitHubError:
 async def test_request_has_trimmed_token_user_agent_and_api_version(api, sleeps):
     """GitHub refuses requests without a user agent, and changes its answers between versions.
 
-    Secrets are often pasted with a line end; nobody's user is behind an app's token.
+    Secrets are often pasted with a line end.
     """
     assert await list_items(GitHub(api.url, f" {TOKEN}\n", sleep=sleeps)) == []
     (request,) = api.requests
     names = ("authorization", "accept", "user-agent", "x-github-api-version")
     expected = [f"Bearer {TOKEN}", "application/vnd.github+json", "ci-evals", "2022-11-28"]
     assert [request.headers[name] for name in names] == expected
+
+
+def test_token_of_an_app_is_recognized_by_its_prefix():
+    """Nobody's user is behind it."""
     for token, app in ((TOKEN, True), (f"{TOKEN}\n", True), ("ghp_abc", False)):
         assert GitHub("https://api.github.com", token).of_app is app
 
@@ -99,7 +103,7 @@ async def test_next_page_on_another_host_is_rejected(api, hub, link, host):
     assert len(api.requests) == 1
 
 
-async def test_number_of_pages_and_size_of_an_answer_are_limited(api, hub):
+async def test_list_ends_at_the_page_limit_and_an_oversized_answer_is_an_error(api, hub):
     link = {"Link": f'<{api.url}{COMMENTS}>; rel="next"'}
     api.fail("GET", *[Answer(200, [{"id": 1}], link)] * (MAX_PAGES + 5))
     assert len(await list_items(hub)) == MAX_PAGES
@@ -145,7 +149,7 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
     (400, {"message": 7}, ""),
     (400, {"message": "a\n::error::b\x1b[31m \u202e" + "c" * 400}, f" (a ::error::b {'c' * 286}…)"),
 ])  # fmt: skip
-async def test_error_names_missing_permission_only_as_a_possible_cause(
+async def test_refusal_is_reported_with_message_and_possible_cause_and_not_retried(
     api, hub, sleeps, status, body, expected
 ):
     api.fail("POST", Answer(status, body))
@@ -167,7 +171,7 @@ async def test_error_names_missing_permission_only_as_a_possible_cause(
 ])  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_request_is_repeated_after_short_rate_limit(api, hub, sleeps, answer, wait, method):
-    """As long as GitHub says, or a minute. It has not acted on the request: a comment may be sent again."""
+    """After the wait that GitHub names, or a minute. It has not acted on it: a comment may be sent again."""
     api.fail(method, answer)
     await send(hub, method)
     assert (sleeps, len(api.requests_to(method))) == ([wait], 2)

@@ -158,7 +158,7 @@ THERE = RunIdentity(ci=True, run_id="7", attempt=2, commit="c" * 40, checkout="d
     ({"run_id": None, "commit": None, "checkout": None}, "neither the CI run nor the commit is known"),
     ({"ci": False, "run_id": None, "commit": None}, None),
 ])  # fmt: skip
-async def test_journal_of_another_ci_run_or_commit_is_rejected(tmp_path, now, why):
+async def test_journal_of_another_ci_run_or_commit_is_rejected_with_both_named(tmp_path, now, why):
     await write_journal(tmp_path / str(why), result(1), context=THERE)
     again = Journal(tmp_path / str(why), resume=True)
     here = header(THERE.model_copy(update=now))
@@ -189,7 +189,7 @@ async def test_journal_of_another_commit_outside_ci_is_resumed_with_a_warning(tm
     ({"judge_prompt": "x", "scoring": "2"}, "in the version of ci-evals."),
     ({"user_prompt": "x"}, "in the audit of the user (`audit_user=`"),
 ])  # fmt: skip
-async def test_journal_of_a_different_run_is_rejected_and_kept(tmp_path, differing, text):
+async def test_journal_of_a_different_run_is_kept_and_the_error_says_what_differs(tmp_path, differing, text):
     await write_journal(tmp_path, result(1))
     before = (tmp_path / NAME).read_bytes()
     with pytest.raises(UsageError) as refused:
@@ -198,7 +198,7 @@ async def test_journal_of_a_different_run_is_rejected_and_kept(tmp_path, differi
     assert (tmp_path / NAME).read_bytes() == before
 
 
-async def test_journal_of_another_version_or_file_is_rejected(tmp_path):
+async def test_journal_of_another_version_or_file_is_rejected_with_the_reason(tmp_path):
     """Scores of two versions might not mean the same."""
     await write_journal(tmp_path, result(1))
     path = tmp_path / NAME
@@ -211,7 +211,7 @@ async def test_journal_of_another_version_or_file_is_rejected(tmp_path):
 
 
 async def test_errored_trials_before_recorded_outage_are_rerun(tmp_path):
-    """What had an outcome stays; failures before a kill count as they would without it."""
+    """Trials with an outcome stay; failures before a kill count as they would without it."""
     judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
     half_judged = (build.finding("passed", kind="judged", strict=None), judged)
     trials = [result(1), result(2, status="failed"), result(3, findings=(judged,)), result(4)]

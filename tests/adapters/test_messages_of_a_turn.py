@@ -139,8 +139,9 @@ async def converse(running: Running, answers: list[Any], folder: Path) -> Transc
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("hidden_in", [None, 1, 2])
 @pytest.mark.parametrize("running", AGENTS.values(), ids=AGENTS)
-async def test_negative_checks_fail_only_after_a_hidden_call(running, hidden_in, form, tmp_path):
-    """It is hidden before an extra message of the user."""
+async def test_negative_checks_fail_only_if_a_call_precedes_an_extra_user_message(
+    running, hidden_in, form, tmp_path
+):
     thread: list[Any] = []
     answers = []
     for number, planned in enumerate(TEST.turns, 1):

@@ -52,7 +52,7 @@ WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
 """The models for which no published list has such a price."""
 
 
-def test_cached_input_is_cheaper_than_other_input():
+def test_cached_input_costs_less_and_has_a_price_for_all_default_judges():
     table = prices.bundled()
     prices_of = {name: price.cached_input for name, price in table.models.items()}
     kept = {name: price for name, price in prices_of.items() if price is not None}

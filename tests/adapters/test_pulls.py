@@ -46,7 +46,7 @@ def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
     return GitHubEvent(event, REPOSITORY, sha=sha, head=Commit(sha, REPOSITORY, branch))
 
 
-async def test_event_that_names_its_pull_request_is_trusted(api):
+async def test_pull_request_named_by_the_event_is_used_without_an_api_request(api):
     for file, name, number in (
         ("pull_request", "pull_request", 7),
         ("pull_request_fork", "pull_request", 8),

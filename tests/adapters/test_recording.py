@@ -249,7 +249,7 @@ class Shop:
         return ()
 
 
-async def test_replay_has_the_recorded_probes(folder):
+async def test_replay_has_the_recorded_probes_and_is_undecided_on_others(folder):
     check = {"criterion": "Refunded", "strict": "state", "probe": "shop", "path": "$", "equals": 2}
     plan = one_turn(check, probes={"shop": {"http": {"url": "http://shop/1"}}})
     first = await folder.record(plan, replace(greeting(), world=Shop()))
@@ -346,7 +346,7 @@ async def test_interrupted_trial_is_not_recorded(folder):
     assert len(folder.lines()) == 1
 
 
-async def test_truncated_last_line_of_recording_is_ignored(folder):
+async def test_truncated_recording_is_flagged_and_lacks_only_its_last_trial(folder):
     """A kill leaves such a file, whatever the place of the cut."""
     plan = dialog_plan(JUDGED, loops=2)
     first = await folder.record(plan)
@@ -459,14 +459,14 @@ NEEDS_FORM_4 = f"and this is {__version__}, with form 4; record again"
     ('{"recordingVersion": 2, "tool": {"version": "0.1.0"}}\n', f"'0.1.0', in form 2, {NEEDS_FORM_4}"),
     ('{"journalVersion": 4}\n', "line 1 cannot be read: tool: Field required"),
 ])  # fmt: skip
-def test_unreadable_recording_is_rejected(tmp_path, text, message):
+def test_unreadable_recording_is_rejected_with_the_reason_or_needed_version(tmp_path, text, message):
     (tmp_path / NAME).write_text(text)
     with pytest.raises(UsageError) as caught:
         Recording(tmp_path)
     assert message in str(caught.value)
 
 
-async def test_recording_that_is_missing_changed_or_without_answers_is_rejected(folder):
+async def test_missing_altered_or_empty_recording_is_rejected_with_place_or_remedy(folder):
     with pytest.raises(UsageError, match=r"there is no recording in .* `record=` makes one"):
         Recording(folder.path)
     await folder.record(dialog_plan(JUDGED, loops=2))

@@ -137,7 +137,7 @@ LLAMA_CPP = (
     (400, "bad request", False),
     (400, "could not parse the JSON body", False),
 ])  # fmt: skip
-async def test_refused_format_falls_back_and_is_remembered_if_named(
+async def test_refused_schema_format_is_dropped_for_good_only_if_the_error_names_it(
     make, models, status, message, remembered
 ):
     """Compatible servers differ in how they say that they do not know a form; `llama_cpp.server` answers 500.
@@ -367,7 +367,7 @@ async def test_exhausted_rate_limit_in_success_response_delays_next_call(make, m
     assert waits == waited
 
 
-async def test_key_is_checked_by_listing_models_and_an_unclear_answer_is_ignored(make, models):
+async def test_key_is_checked_by_listing_models_and_only_a_clear_refusal_is_an_error(make, models):
     """Keys may be good for models, and not for their list; and not every server has one."""
     async with closing(make()) as llm:
         await llm.check()

@@ -67,7 +67,7 @@ JSON = json_values(st.text(max_size=5) | st.integers())
 
 @pytest.mark.slow
 @given(st.data(), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["sse", "ndjson"]))
-def test_events_do_not_depend_on_how_the_stream_is_cut(data, end, stream_format):
+def test_events_are_read_alike_wherever_the_stream_is_cut(data, end, stream_format):
     """Be it between the two characters of a line end, or inside one of several bytes."""
     values = data.draw(st.lists(JSON, min_size=1, max_size=5))
     prefix, blank = ("data: ", end) if stream_format == "sse" else ("", "")
@@ -89,8 +89,11 @@ def test_malformed_events_are_not_joined_into_valid_json(stream_format, events):
         events_of("".join(map(form.format, events)).encode(), stream_format)
 
 
-def test_json_lines_are_events_until_the_last_event():
+def test_json_lines_are_events():
     assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
+
+
+def test_stream_is_read_up_to_its_last_event_and_is_an_error_without_it():
     # What comes after it is not read, and its time is that of the answer.
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
     reader = StreamReader("sse", lambda event: event.type == "done")

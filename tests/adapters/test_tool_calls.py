@@ -90,7 +90,7 @@ def test_non_object_arguments_become_input_or_unknown(written, arguments, reason
     assert (call.not_captured is None) if reason is None else (reason in call.not_captured)
 
 
-def test_calls_without_arguments_or_a_name_are_unknown():
+def test_arguments_are_unknown_if_missing_and_all_calls_if_one_has_no_name():
     (call,) = tool_calls.read_all(["refund"])
     assert (call.name, call.arguments) == ("refund", None)
     assert "name without arguments" in call.not_captured
@@ -205,7 +205,7 @@ UNKNOWN = {
 
 
 @each_row("pieces", UNKNOWN.values(), ids=UNKNOWN)
-def test_incomplete_call_pieces_leave_all_calls_unknown(pieces):
+def test_incomplete_call_pieces_leave_all_calls_unknown_and_fail_a_plain_reply(pieces):
     """It may be the one that matters. Code that returns it is told."""
     assert tool_calls.read_all(pieces) is None
     with pytest.raises(ValueError, match=r"toolCalls.*(has no name|cannot be put together)"):
