@@ -54,7 +54,7 @@ def test_invalid_or_unsupported_proxy_is_rejected_without_showing_password(monke
 
 
 async def get(url: str, **options: Any) -> httpx2.Response:
-    """What our client makes of an answer."""
+    """The answer as our client reads it."""
     client = http_client.new_client(**options)
     try:
         return await client.get(url)

@@ -58,7 +58,7 @@ ERRORS = {"refunds": "no connection"}
 
 
 async def decide(name, look, folder, monkeypatch, values=WITHOUT_ERROR):
-    """What the function returns; raises if nothing."""
+    """The function's return value; raises if there is none."""
     (folder / "checks.py").write_text(MODULE.replace("LOOK", look))
     monkeypatch.chdir(folder)
     arguments = {"transcript": {}, "trace": [], "probes": values, "probe_errors": ERRORS}

@@ -36,14 +36,14 @@ async def list_items(hub: GitHub, path: str = COMMENTS, **options: str) -> list[
 
 
 async def send(hub: GitHub, method: str, path: str = COMMENTS) -> github_api.Json:
-    """What comes of one request."""
+    """The result of one request."""
     body = {"POST": ({"body": "Hello"},), "PATCH": ({"body": "Bye"},)}.get(method, ())
     async with hub:
         return await getattr(hub, method.lower())(path, *body, needs=NEEDS)
 
 
 async def request_error(hub: GitHub, method: str = "GET") -> GitHubError:
-    """What a request is refused with."""
+    """The error that a request is refused with."""
     with pytest.raises(GitHubError) as caught:
         await send(hub, method)
     return caught.value

@@ -48,7 +48,7 @@ def test_server_sent_events_are_read_as_the_standard_says(end):
 
 
 def test_event_without_data_ends_a_stream_only_if_it_is_named():
-    """As LangServe ends its streams; it is no event, and elsewhere it is skipped."""
+    """LangServe ends its streams so; it is no event, and elsewhere it is skipped."""
     lines = b"event: ping\n\ndata: 1\n\nevent: end\n\ndata: broken\n\n"
     assert events_of(lines, is_last=lambda event: event.type == "end") == [("", 1)]
     with pytest.raises(StreamError, match="before the answer was complete, after 1 event"):
@@ -94,7 +94,7 @@ def test_json_lines_are_events():
 
 
 def test_stream_is_read_up_to_its_last_event_and_is_an_error_without_it():
-    # What comes after it is not read, and its time is that of the answer.
+    """The stream's time is the time of its last event."""
     assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
     reader = StreamReader("sse", lambda event: event.type == "done")
     reader.feed(b"data: 1\n\n", 0.25)

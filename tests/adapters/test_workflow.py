@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 
 
 def read_outputs(text: str) -> dict[str, str]:
-    """What the runner takes out of an outputs file with heredocs."""
+    """Outputs as the runner reads them from a file with heredocs."""
     result, lines = {}, iter(text.split("\n"))
     for line in lines:
         if not line:

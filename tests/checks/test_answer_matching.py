@@ -66,7 +66,7 @@ def test_match_modes_agree_with_documented_examples():
 # bidirectional: the examples and tests of the rule's own description
 
 
-def test_words_are_normalized_and_bidirectional_match_is_containment_of_either():
+def test_words_are_compared_without_case_punctuation_or_extra_white_space():
     """Punctuation goes and white space is folded; letters of every script stay."""
     for text, normal in (
         *[("HELLO", "hello"), ("Hello, World!", "hello world"), ("Hello   World", "hello world")],
@@ -77,6 +77,9 @@ def test_words_are_normalized_and_bidirectional_match_is_containment_of_either()
         ("हिन्दी", "हिन्दी"),  # vowel signs are parts of letters
     ):
         assert words(text) == normal
+
+
+def test_bidirectional_match_is_containment_of_words_in_either_direction():
     for expected, answer, right in (
         ("1927", "The answer is 1927 based on research", True),
         ("Albert Einstein developed the theory", "Einstein", True),
@@ -96,7 +99,7 @@ def test_words_are_normalized_and_bidirectional_match_is_containment_of_either()
 # gaia
 
 
-def test_gaia_match_follows_the_form_of_the_expected_answer_after_the_last_marker():
+def test_gaia_match_compares_numbers_lists_or_words_as_the_expected_answer_is():
     for expected, answer, right in (
         *[("1e3", "1000", True), ("-3", "$-3", True), ("3", "3 apples", False), ("17.0", "17", True)],
         *[("a,b", "a, b", True), ("a;b", "a,b", True), ("$5, $6", "$5,$6", True), ("$5, $6", "5,6", False)],
@@ -106,6 +109,9 @@ def test_gaia_match_follows_the_form_of_the_expected_answer_after_the_last_marke
         ("3", "inf", False),
     ):
         assert answer_matching.gaia(answer, expected) is right
+
+
+def test_final_answer_is_the_text_after_the_last_marker():
     for text, final in (
         *[("plain", "plain"), ("Thoughts.\nFINAL ANSWER: 5, 6", "5, 6")],
         *[("final answer: a FINAL ANSWER: b", "b"), ("**FINAL ANSWER:** `x`\n", "x")],
@@ -118,7 +124,7 @@ def test_gaia_match_follows_the_form_of_the_expected_answer_after_the_last_marke
 # numeric
 
 
-def test_last_number_is_read_in_many_formats_and_an_expected_one_is_alone():
+def test_last_number_is_read_in_many_formats_and_expected_number_must_be_alone():
     for text, number in (
         *[("1,234.5", "1234.5"), ("1.234,5", "1234.5"), ("1,234", "1234"), ("1.234", "1.234")],
         *[("0,234", "0.234"), ("1.234.567", "1234567"), ("12,34,567", "1234567")],

@@ -172,7 +172,7 @@ def test_escalation_is_recognized_by_a_workflow_or_a_reported_hand_over():
     assert outcome(decide("escalated", apart | FORWARDED)) == "passed"
 
 
-def test_tools_are_matched_by_exact_name_up_to_the_given_turn():
+def test_tools_are_matched_by_exact_name_and_only_before_the_given_turn():
     refund = {"workflows": ("REFUND",)}
     assert outcome(decide("tool_used", {}, refund, toolName="REFUND")) == "passed"
     missing = decide("tool_used", {"workflows": ("A", "B")}, {"workflows": ("A",)}, toolName="REFUND")
@@ -195,7 +195,7 @@ def test_tools_are_matched_by_exact_name_up_to_the_given_turn():
     assert check({}, unanswered=2) == "passed"
 
 
-def test_empty_parameter_is_missing_and_false_or_zero_one_exists():
+def test_parameter_with_an_empty_value_is_missing_and_with_false_or_zero_exists():
     for empty in (None, "", "  ", "undefined", " Undefined ", [], {}):
         assert outcome(decide("param_exists", {"params": {"p": empty}}, paramName="p")) == "failed", empty
         assert outcome(decide("param_not_exists", {"params": {"p": empty}}, paramName="p")) == "passed"
@@ -240,13 +240,16 @@ def test_last_value_of_a_parameter_counts_and_unknown_one_is_undecided():
         assert outcome(decide("param_exists", {"params": {"p": "x"}}, later, paramName="p")) == "passed"
 
 
-def test_error_responses_and_rules_of_all_turns_are_reported_in_the_reason():
+def test_escalation_due_to_error_is_an_error_response_in_any_turn():
     broken = {"error_response": True, "error_detail": "integration_failed"}
     reason = "the agent answered with an error in turn 2: integration_failed"
     assert decide("escalated_due_to_error", {}, broken) == Verdict.passed(reason, 2)
     assert outcome(decide("not_escalated_due_to_error", {}, broken)) == "failed"
     assert outcome(decide("not_escalated_due_to_error", {})) == "passed"
     assert outcome(decide("escalated_due_to_error", {})) == "failed"
+
+
+def test_rule_check_looks_at_all_turns_and_lists_the_rules_that_fired():
     fired = {"rules": ("r", "s")}
     assert outcome(decide("rule_triggered", fired, {}, ruleCode="r")) == "passed"
     assert decide("rule_triggered", fired, ruleCode="x").reason == "x did not fire; fired: r, s"
@@ -254,7 +257,7 @@ def test_error_responses_and_rules_of_all_turns_are_reported_in_the_reason():
     assert outcome(decide("rule_not_triggered", fired, ruleCode="x")) == "passed"
 
 
-def test_integration_call_passes_only_with_status_200():
+def test_integration_check_needs_one_call_with_status_200_and_names_other_statuses():
     for calls, wanted, text in (
         ([Integration(code="i", status=200)], "passed", "i answered 200 in turn 1"),
         ([Integration(code="i", status=503)], "failed", "called with status 503"),
@@ -269,7 +272,7 @@ def test_integration_call_passes_only_with_status_200():
         assert text in verdict.reason
 
 
-def test_text_is_looked_up_in_the_selected_turn_and_a_missing_one_reported():
+def test_text_is_looked_up_in_the_selected_turn_and_undecided_if_it_is_missing():
     replies = ({"agent": "Order 12 is on its way"}, {"agent": "Bye."})
     for turn, has, has_not in (
         *(("last", "failed", "passed"), ("any", "passed", "failed"), (1, "passed", "failed")),

@@ -87,17 +87,20 @@ def test_reason_of_a_missing_call_names_the_calls():
     ("undecided", ([UNCAPTURED, REFUND],), {"args": {"amount": 42}, "times": 1}),
     ("undecided", ([UNCAPTURED],), {"argsMode": "exact"}),
 ])  # fmt: skip
-def test_call_check_is_undecided_if_what_is_unknown_could_change_it(wanted, turns, fields):
+def test_call_check_is_undecided_if_unknown_calls_or_arguments_could_change_it(wanted, turns, fields):
     """Be it all calls of a turn, or the arguments of one."""
     assert outcome("tool_called", *turns, toolName="refund", **fields) == wanted
 
 
-def test_uncaptured_calls_arguments_and_status_are_named_or_counted():
+def test_reason_names_the_call_whose_arguments_or_status_are_unknown():
     verdict = decide("tool_called", [UNCAPTURED], toolName="refund", args={"amount": 42})
     assert str(verdict.outcome) == "undecided"
     assert verdict.reason == "the arguments of refund in turn 1 were not captured (set CAPTURE=yes)"
     verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
     assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
+
+
+def test_maximum_of_calls_is_undecided_if_unknown_calls_could_exceed_it():
     assert outcome("max_tool_calls", [REFUND], None, calls=1) == "undecided"
     assert outcome("max_tool_calls", [REFUND, REFUND], None, calls=1) == "failed"
     assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
@@ -133,7 +136,7 @@ A, B, C = call("a"), call("b"), call("c")
 MODES = ["in_order", "strict", "unordered", "subset", "superset"]
 
 
-def test_sequence_modes_are_undecided_if_unknown_calls_could_change_them():
+def test_sequence_modes_follow_openevals_and_are_undecided_if_unknown_calls_matter():
     """The modes are those of openevals."""
     for calls, passing in (
         *[([A, B], MODES), ([B, A], ["unordered", "subset", "superset"])],

@@ -54,7 +54,7 @@ async def test_auto_turns_are_written_by_the_simulated_user():
     assert [e.agent for e in user.seen[0]] == ["Hello"]
 
 
-async def test_stop_marker_ends_the_conversation_unsent():
+async def test_stop_marker_ends_the_conversation_unsent_except_in_a_fixed_turn():
     bye = ("Thanks, bye! ###STOP###", "Thanks, bye!")
     for line, remark in (("###STOP###", None), bye, ("###STOP###\nok", "ok")):
         transcript, agent = await play(["hi", "auto", "auto"], user=ListUser(line))

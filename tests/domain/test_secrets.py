@@ -80,7 +80,7 @@ def test_secrets_in_adapter_options_are_found_at_any_depth():
     "ollama", "x", "xxxx", "test", "test-key", "fake_api_key", "your-api-key", "n/a", "changeme", "sk-1234",
 ])  # fmt: skip
 def test_placeholder_key_is_not_redacted(key):
-    """What people write where a server on their own machine wants any key; reports may hold such a word."""
+    """People write it if a server on their own machine wants any key; reports may hold such a word."""
     assert secrets.is_dummy(key)
     assert Redactor(keys=[key]).text(f"It is {key.strip()} of ours") == f"It is {key.strip()} of ours"
 

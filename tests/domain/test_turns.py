@@ -32,7 +32,7 @@ KINDS = {
 
 
 def through_json(trial: TrialResult) -> TrialResult:
-    """What comes of it on its way through a file."""
+    """The trial as it is read back from a file."""
     return dataclass_json.from_value(TrialResult, json.loads(json.dumps(dataclass_json.to_plain(trial))))
 
 
@@ -79,11 +79,14 @@ def test_packed_turns_compare_by_content_and_count_only_reported_tokens():
     assert Turns(turns).packed().tokens == ((3, None), (None, 0))
 
 
-def test_packed_trial_keeps_all_its_data_and_an_invalid_turn_in_a_file_is_refused():
+def test_packed_trial_keeps_all_its_data():
     trial = build.trial_result(attempts=(Attempt(status=EndState.FAILED, error="x"),))
     assert dataclass_json.to_value(trial.packed()) == dataclass_json.to_value(trial)
     copied = replace(trial.packed(), index=7)
     assert dataclass_json.to_value(copied) == dataclass_json.to_value(trial) | {"index": 7}
+
+
+def test_invalid_turn_of_a_results_file_is_refused_with_its_path():
     data = dataclass_json.to_value(build.trial_result())
     data["turns"][0]["latencySeconds"] = -1
     with pytest.raises(ValueError, match=r"turns\.0\.latencySeconds"):

@@ -112,7 +112,9 @@ LACKS, NOT_BACKED = "the call says nothing of", "the judge finds that the call d
         f"{LACKS} '49.90': refund(",
     ),
 ])  # fmt: skip
-async def test_claim_without_a_matching_call_fails(says, calls, claimed, reason):
+async def test_claim_without_a_matching_call_fails_with_its_quote_and_what_is_missing(
+    says, calls, claimed, reason
+):
     verdict, _ = await decide(talk((says, calls)), answer([claimed]))
     assert verdict.outcome is Outcome.FAILED
     assert verdict.reason.startswith(f"turn 1 claims {claimed['quote']!r}, ")
@@ -120,7 +122,7 @@ async def test_claim_without_a_matching_call_fails(says, calls, claimed, reason)
     assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(1, claimed["quote"])]
 
 
-async def test_claims_are_supported_by_calls_integrations_and_hand_overs_before_them():
+async def test_claims_are_backed_by_earlier_calls_integrations_or_hand_overs():
     transcript = talk((SAYS, ()), ("It is done.", (REFUND,)))
     verdict, _ = await decide(transcript, answer([claim(SAYS)], [claim("It is done")]))
     assert verdict.outcome is Outcome.FAILED
@@ -327,7 +329,7 @@ async def test_identifiers_near_claim_quote_must_appear_in_the_call_even_if_huge
 
 
 @pytest.mark.parametrize("status", ["unknown", "ok"])
-async def test_tool_result_with_an_error_supports_no_claim(status):
+async def test_claim_is_undecided_if_the_result_of_its_call_names_an_error(status):
     for result, outcome in (
         ({"error": "declined"}, Outcome.UNDECIDED),
         ('{"success": false, "amount": 39.9}', Outcome.UNDECIDED),

@@ -55,7 +55,7 @@ async def decide(
     return finding.verdict, llm
 
 
-async def test_grade_is_the_weighted_mean_of_levels_or_that_of_the_whole_criterion():
+async def test_grade_is_the_weighted_mean_of_levels_and_passes_from_its_limit_on():
     tact = entry("tact", "fair", (2, "Done, dear"), reason="Curt.")
     verdict, _ = await decide(answer(tact, entry("correctness", "good", (1, ""))))
     dimensions = (
@@ -66,6 +66,9 @@ async def test_grade_is_the_weighted_mean_of_levels_or_that_of_the_whole_criteri
     assert (verdict.outcome, verdict.reason, verdict.evidence) == (Outcome.PASSED, "All in all.", (1, 2))
     assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(2, "Done, dear")]
     assert (await decide(levels("fair", "fair")))[0].outcome is Outcome.FAILED
+
+
+async def test_rubric_without_dimensions_grades_the_whole_criterion():
     plain = Graded(criterion="c", rubric=LEVELS, pass_at=0.5)
     verdict, llm = await decide(answer(entry("criterion", "FAIR")), evaluation=plain)
     assert (verdict.outcome, verdict.grade.score) == ("passed", 0.5)
@@ -135,12 +138,15 @@ async def test_void_or_unreadable_grade_is_requested_again_then_undecided(void, 
     assert text in verdict.reason
 
 
-async def test_only_the_worst_grade_needs_no_evidence_and_undecidable_ones_are_undecided():
+async def test_only_the_worst_grade_needs_no_evidence():
     nothing = levels("bad", "bad", looked_at=[])
     assert (await decide(nothing))[0].outcome is Outcome.FAILED
     result = iter([nothing, levels("good", "good", looked_at=[2, 1]), levels("good", "good")])
     verdict, _ = await decide(lambda _: next(result), votes=3)
     assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
+
+
+async def test_grade_is_undecided_if_a_level_is_unknown_or_the_judge_is_away():
     unsure = answer(entry("correctness", "good"), entry("tact", "Cannot_Tell", reason="No tone at all."))
     verdict, llm = await decide(unsure)
     assert verdict == replace(Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all."), evidence=(1, 2))
@@ -245,7 +251,7 @@ def outcome_and_score(verdict: Verdict):
 
 
 @given(st.lists(rows, min_size=5, max_size=5), st.integers(0, 4))
-def test_grade_ignores_early_stopping_and_order_and_never_gains_by_a_missing_vote(named, missing):
+def test_grade_is_the_same_stopped_early_or_reordered_and_lost_votes_never_raise_it(named, missing):
     """So no agent gains by what makes a judge's answer void."""
     votes = [vote(*row) for row in named]
     whole = MedianLevel().verdict(votes, 5)

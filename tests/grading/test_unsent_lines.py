@@ -165,7 +165,7 @@ HARMLESS = {"strict": "not_contains", "text": "hunter2", "turn": "any"}
 HANDS_OVER, BREAKS = {"strict": "escalated"}, {"strict": "escalated_due_to_error"}
 
 
-async def test_expected_early_end_leaves_no_check_undecided():
+async def test_early_end_by_the_agent_leaves_checks_undecided_unless_the_test_expects_it():
     for end, others, expected in (
         *[("escalated", [], "not_reached"), ("agent_error", [], "not_reached")],
         ("escalated", [HANDS_OVER], "passed"),
@@ -203,7 +203,7 @@ async def test_only_fixed_lines_and_turns_before_them_count_as_unsent():
         assert expected is None or finding.reason.startswith(expected)
 
 
-async def test_grade_of_a_function_is_undecided_after_unsent_lines():
+async def test_passing_grade_of_a_function_is_undecided_after_unsent_lines():
     for returned in (True, 1, 0.5, 0, False):
         (finding,) = await findings({"strict": "python", "function": "checks:share"}, function=returned)
         assert cause_or_outcome(finding) == ("not_reached" if returned else "failed"), returned

@@ -21,7 +21,7 @@ VOTES = {sign: vote_of("m", verdict) for sign, verdict in KINDS.items()}
 
 
 def poll(votes: str, most: int) -> tuple[Verdict, list[int]]:
-    """What these votes come to, and how many were asked for at once each time."""
+    """The verdict of these votes, and how many were asked for at once each time."""
     asked: list[int] = []
     batches: list[int] = []
 

@@ -113,8 +113,7 @@ def test_missing_settings_of_an_adapter_are_refused(suite, missing):
     assert {problem.path for problem in refused.value.problems} == missing
 
 
-def test_field_replaced_by_option_may_be_unset_and_blank_key_counts_as_missing():
-    """So that a pull request of a fork, whose key is blank, is skipped, not refused."""
+def test_field_replaced_by_an_option_may_refer_to_an_unset_variable():
     suite = {"agentId": "${ID}", "apiKey": "${KEY}", "baseUrl": "${URL}"}
     choice = AgentChoice(agent_id="a", agent_key="key-123456", base_url="http://h")
     assert choice.replaces == {"agentId", "apiKey", "baseUrl"}
@@ -123,6 +122,10 @@ def test_field_replaced_by_option_may_be_unset_and_blank_key_counts_as_missing()
     (problem,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
     assert problem == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
     assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None
+
+
+def test_blank_agent_key_counts_as_missing():
+    """So that a pull request of a fork, whose key is blank, is skipped, not refused."""
     assert not has_key(loaded({"adapter": "http", "apiKey": ""}).suite)
     assert has_key(loaded({"adapter": "http"}).suite)
     assert has_key(loaded({"adapter": "demo", "apiKey": ""}).suite)
@@ -215,11 +218,14 @@ def test_problems_of_an_agent_are_located_in_the_suite():
         choose(load(text.replace('"t"', '"u"', 1), "s.json", Reading()), AgentChoice())
 
 
-def test_base_url_needs_a_scheme_and_demo_agent_neither_address_nor_id_nor_key():
+def test_base_url_must_be_http_except_for_python_agents():
     with pytest.raises(SuiteError, match=r"^s\.json:1:\d+: baseUrl: must begin with http:// or https://$"):
         chosen({"baseUrl": "127.0.0.1:8000"})
     assert chosen({"baseUrl": "127.0.0.1:8000"}, base_url="http://127.0.0.1:8000").base_url
     assert chosen({"baseUrl": "bus://desk", "adapter": "python:desk:agent"}).base_url
+
+
+def test_demo_agent_needs_no_id_or_key_and_rejects_an_address():
     assert chosen({"adapter": "demo", "agentId": None, "apiKey": None}).adapter == "demo"
     with pytest.raises(UsageError, match="`adapter=demo`"):
         chosen(adapter="demo", base_url="https://agents.example")

@@ -150,10 +150,13 @@ def test_invalid_test_is_refused_with_one_message(change, problem):
     assert problems(make_suite(make_test(**change))) == [f"tests[0].{problem}"]
 
 
-def test_yaml_equals_json_and_comment_keys_are_ignored_except_in_user_data():
-    """`$schema` and `x-…` are comments on every level of the format."""
+def test_suite_in_yaml_equals_the_same_in_json():
     text = f"name: S\nagentId: a\napiKey: key-123456\ntests: [{json.dumps(make_test())}]\n"
     assert load(text, "s.yaml", Reading()).suite == read(make_suite()).suite
+
+
+def test_comment_keys_are_allowed_everywhere_and_kept_only_in_user_data():
+    """`$schema` and `x-…` are comments on every level of the format."""
     turns = [{"user": "hi", "x-why": "greeting"}]
     evaluations = [{"criterion": "c", "x-ticket": "T-1"}]
     test = make_test(turns=turns, evaluations=evaluations, userInfo={"x-plan": "Pro"}, **{"x-note": 1})

@@ -139,12 +139,15 @@ def test_schema_lists_rubric_fields_and_built_in_dimensions():
     assert definitions["Level"]["required"] == ["score", "name"]
 
 
-def test_rubrics_allow_comment_keys_and_plain_criterion_keeps_its_original_fields():
-    """So digests of tests without rubrics stay."""
+def test_rubrics_allow_comment_keys():
     level = {"score": 0.2, "name": "weak", "x-why": "asked for"}
     rubric = [*LEVELS, level]
     graded = read(rubric=rubric, dimensions=[{"name": "tact", "x-owner": "us", "rubric": rubric}])
     assert len(graded.whole_rubric.dimensions[0].levels) == 4
+
+
+def test_plain_criterion_is_written_with_its_original_fields():
+    """So digests of tests without rubrics stay."""
     plain = loaded(suite_with()).suite.tests[0].evaluations[0]
     assert plain.model_dump().keys() == {"criterion", "weight", "category", "aui_logic"}
 

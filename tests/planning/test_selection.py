@@ -63,10 +63,13 @@ def test_empty_or_unmatched_selection_is_refused():
         plan([TESTS], Selection.of("reffund", None), 1)
 
 
-def test_trials_are_in_order_and_workload_counts_tests_trials_turns_and_calls():
+def test_trials_are_planned_suite_by_suite_and_test_by_test():
     planned = plan([loaded({"name": "a", "loops": 1}, {"name": "b"}), TESTS], Selection(), 2)
     order = [(trial.suite, trial.test, trial.index) for trial in planned.trials]
     assert order[:5] == [(0, 0, 1), (0, 1, 1), (0, 1, 2), (1, 0, 1), (1, 0, 2)]
+
+
+def test_workload_counts_tests_trials_turns_and_calls():
     strict = {"criterion": "d", "strict": "escalated"}
     test = {"name": "a", "maxTurns": 3, "evaluations": [{"criterion": "c"}, strict]}
     suite = loaded(test, {"name": "b", "turns": [{"user": "x"}] * 6}, maxTurns=4)
@@ -118,7 +121,7 @@ def test_digests_depend_on_names_of_secrets_not_on_their_values(text):
     assert leak_check("${CANARY}", SECRETS | {"CANARY": "canary-7120"}) == same
 
 
-def test_digests_depend_on_place_of_secret_and_equal_those_of_a_masked_recording():
+def test_digest_changes_with_place_of_secret_and_is_the_same_in_masked_recording():
     """A recording is masked: its variables are not set, and their names are known."""
     assert leak_check("${CODE} ***") != leak_check("*** ${CODE}")
     one, other = (leak_check("x", turns=[{"user": f"My code: ${{{name}}}"}]) for name in ("CODE", "OTHER"))

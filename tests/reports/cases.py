@@ -220,7 +220,7 @@ def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: boo
 
 
 def interval_of(*tests: TestResult) -> Interval | None:
-    """Of their mean score."""
+    """The interval of their mean score."""
     return mean_interval([test.score for test in tests if test.score is not None])
 
 

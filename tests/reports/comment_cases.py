@@ -98,7 +98,7 @@ TIMEOUT = "no reply within 120 s (POST /messages)"
 
 
 def trial(index: int, story: Story, letter: str) -> TrialResult:
-    """Of a test about `story`: passed, half passed (the judge says no), failed, undecided, lost."""
+    """A test about `story`: passed, half passed (the judge says no), failed, undecided, lost."""
     if letter == "x":
         return build.trial_result(
             index, status=EndState.FAILED, cause=FailureCause.AGENT_FAILED, error=TIMEOUT,
@@ -170,7 +170,7 @@ POLICY = Policy(
 
 @cache
 def good() -> Results:
-    """As good as before; one test was mended."""
+    """The score is as before; one test was mended."""
     head = run(suites({}, {"Late parcel": "php"}, {}))
     base = earlier(suites({"Refund for a gift": "hfh"}, {"Late parcel": "pph"}, {}))
     return cases.decided(head, base, POLICY)
@@ -288,7 +288,7 @@ def failed_example() -> Results:
 
 @cache
 def passed_example() -> Results:
-    """As good as main, with a test that fails on both sides."""
+    """The score of main, with a test that fails on both sides."""
     return cases.decided(run(small("p", "p", "h")), earlier(small("p", "p", "h")), EXAMPLE)
 
 
@@ -299,7 +299,7 @@ evals/delivery.yaml:3:1: tests[0].turns: is empty; name at least one turn"""
 
 
 def unfolded(text: str) -> str:
-    """What is read before any fold is opened: their titles too."""
+    """The text that is read before any fold is opened, with the folds' titles."""
     lines, depth = [], 0
     for line in text.split("\n"):
         depth += (line == "<details>") - (line == "</details>")

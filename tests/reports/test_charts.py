@@ -64,7 +64,7 @@ def charts_of(head: Results, base: Results | None = None, others=()) -> dict[str
 
 
 def check(figure: Figure) -> None:
-    """What holds for every chart: sound markup, without style or link, all within its view."""
+    """Asserts that a chart has sound markup, without style or link, all within its view."""
     root = ET.fromstring(figure.svg)
     width, height = [float(part) for part in root.attrib["viewBox"].split()][2:]
     assert root.attrib["role"] == "img"

@@ -89,7 +89,7 @@ def much_to_say() -> Results:
 
 
 def huge_numbers() -> Results:
-    """What only somebody else's file can hold."""
+    """Numbers that only somebody else's file can hold."""
     run = comment_cases.bad()
     fields = {"required": 1e300, "seen": -1e300, "seen_if_undecided_failed": 1e300}
     checks = tuple(replace(check, **fields) for check in run.gate.checks)

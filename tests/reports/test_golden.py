@@ -27,7 +27,7 @@ _TAG = re.compile(r"<[^>]+>")
 
 
 def visible_text(html: str) -> str:
-    """What a reader sees of a page before any test is opened, a line for each paragraph or row."""
+    """The text that a reader sees of a page before any test is opened, a line for each paragraph or row."""
     html = _UNSEEN.sub("", html).replace("</td>", " | </td>").replace("</th>", " | </th>")
     text = _ENDS_LINE.sub("\0", html)
     lines = (" ".join(unescape(_TAG.sub("", line)).split()) for line in text.split("\0"))

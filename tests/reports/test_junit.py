@@ -44,7 +44,7 @@ def errored_cases(root: ET.Element) -> list[str]:
 
 
 def result_of(*findings, **fields):
-    """What the reader takes the one test with these findings for."""
+    """The result that the reader gives the one test with these findings."""
     trial = build.trial_result(findings=findings, **fields)
     result = case_of(build.test_result(trials=(trial,))).result
     assert len(result) < 2

@@ -62,7 +62,7 @@ class Page(HTMLParser):
             self._texts.append((tuple(name for opened in self._open for name in opened), data))
 
     def text(self, name: str | None = None) -> str:
-        """What is said in the elements of this tag or id, or on the whole page."""
+        """The text of the elements of this tag or id, or of the whole page."""
         texts = [data for names, data in self._texts if name is None or name in names]
         return " ".join(" ".join(texts).split())
 

@@ -39,7 +39,7 @@ def section_names(text: str) -> list[str]:
 
 
 def omitted(text: str) -> str:
-    """What the note names."""
+    """The parts that the note names."""
     return text.rpartition("Left out here for lack of space: ")[2].partition(f". {ELSEWHERE}")[0]
 
 

@@ -32,7 +32,7 @@ def pairs(*drawn: str) -> list[Twice]:
     return result
 
 
-def test_kappa_equals_hand_computation_without_undecided_verdicts():
+def test_kappa_equals_hand_computation_and_undecided_verdicts_are_only_changes():
     """20 and 15 of 50 alike: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5, kappa = 0.4."""
     result = agreement(pairs("pp*20", "pf*5", "fp*10", "ff*15"))
     assert (result, result.share) == (Agreement(decided=50, agreed=35, kappa=Fraction(2, 5)), Fraction(7, 10))
@@ -73,7 +73,7 @@ def test_kappa_stays_within_its_bounds_for_any_verdicts(drawn):
         assert (result.kappa == 1) == (result.agreed == result.decided)
 
 
-def test_bundles_are_weighted_by_size_and_their_interval_is_that_of_a_mean_score():
+def test_bundles_are_weighted_by_size_and_have_the_interval_of_a_mean_score():
     result = share_of(Bundle(yes, 4) for yes in (1, 4, 2, 3, 3))
     interval = mean_interval([25, 100, 50, 75, 75])
     assert result.value == pytest.approx(0.65)
@@ -159,7 +159,7 @@ def test_ordinal_alpha_equals_that_of_the_krippendorff_library(table):
 
 
 def ratings(seed: int) -> list[list[bool | None]]:
-    """What some people say of some things, by person; some say nothing."""
+    """Ratings of some things, by person; some give none."""
     rng = random.Random(seed)
     things = [rng.random() < 0.7 for _ in range(rng.randint(2, 30))]
     people = rng.randint(2, 5)

@@ -99,7 +99,7 @@ def newly_failing(setting: Personas, times: int) -> tuple[float, float, float]:
 
 
 def _passes(setting: Personas, rates: list[float], rng: Random) -> list[list[bool]]:
-    """Whether each trial of each test passes."""
+    """For each trial of each test, if it passes."""
     played = []
     for rate in rates:
         users = [[rng.random() >= rate for _ in range(setting.trials)] for _ in range(setting.users)]
@@ -189,7 +189,7 @@ def users_of(tasks, users="xyz"):
     return {f"{task} ({user})": own for task, own in tasks.items() for user in users}
 
 
-def test_tests_of_one_cluster_are_one_test_of_a_comparison_and_of_an_interval():
+def test_tests_of_one_cluster_count_as_one_test_in_comparisons_and_intervals():
     pairs = [ScorePair((100.0, 0.0), (50.0,)), ScorePair((100.0, 100.0), (100.0,)), ScorePair((0.0,), (0.0,))]
     first, second = merged_pairs(pairs, ["a", "a", "b"])
     assert (first.head, first.base) == (pytest.approx((400 / 3, 200 / 3)), pytest.approx((100.0,)))

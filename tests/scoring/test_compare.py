@@ -108,7 +108,7 @@ OFFLINE = "the provider of judge and simulated user changed from openai to offli
     ({}, {"judge_model": "gpt-2"}, "the judge changed from none to gpt-2"),
     ({}, {"user_model": "gpt-2"}, "the simulated user changed from none to gpt-2"),
 ])  # fmt: skip
-def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
+def test_runs_with_another_judge_or_user_are_not_compared_and_checks_say_why(info, fields, reason):
     """The gate's checks name the reason for which they were not applied."""
     if "digests" in info:
         info = {"digests": replace(build.run_info().digests, **info["digests"])}
@@ -125,7 +125,7 @@ def test_runs_with_another_judge_or_user_are_not_compared(info, fields, reason):
     assert all(reason in one.note for one in checks)
 
 
-def test_runs_with_another_embedding_model_are_not_compared():
+def test_another_embedding_model_prevents_comparison_only_if_both_runs_needed_one():
     """A suite that needed no embeddings, as before a test was added to it, can be compared."""
     for here, there, reason in (
         *[("m", "n", "the embedding model changed from n to m"), ("m", None, None), (None, "n", None)],
@@ -157,6 +157,9 @@ def test_only_suites_with_another_judge_are_excluded_with_the_reason_once():
     sides = [[one_test_suite(name, 100, judge_model=judge) for name in "ST"] for judge in ("new", "old")]
     judges = RunComparer(*(build.results(*suites) for suites in sides)).comparison()
     assert judges.reasons == ("the judge changed from old to new",)
+
+
+def test_runs_without_a_common_test_or_suite_are_not_compared_with_the_reason():
     others = comparison_of({"a": points(0)}, {"b": points(100)})
     assert (others.comparable, others.delta) == (False, None)
     assert others.reasons == ("no test has the same definition in the baseline",)
@@ -167,7 +170,7 @@ def test_only_suites_with_another_judge_are_excluded_with_the_reason_once():
     assert pairs.change(pairs.pairs).tests == 0
 
 
-def test_newly_failing_and_fixed_tests_have_evidence_and_suspects_need_trials():
+def test_newly_failing_and_fixed_tests_have_evidence_and_undecided_counts_as_failing():
     """An undecided test counts as newly failing, an interrupted one does not."""
     result = comparison_of({"a": points(100, 40), "b": PASSED}, {"a": PASSED, "b": points(0, 100)})
     (regressed,), (fixed,) = result.regressed, result.fixed
@@ -180,7 +183,10 @@ def test_newly_failing_and_fixed_tests_have_evidence_and_suspects_need_trials():
     result = comparison_of(head, dict.fromkeys("abc", points(100)))
     assert names(result.regressed) == ["a", "c"]
     assert result.regressed[0].evidence.reason.startswith("undecided: ")
-    # Three trials a side, 1 of 20, are no proof if three other tests could have shown as much.
+
+
+def test_suspect_is_confirmed_only_with_enough_trials_beside_other_tests():
+    """Three trials a side, 1 of 20, are no proof if three other tests could have shown as much."""
     noisy = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
     (suspect,) = comparison_of({"a": FAILED} | noisy[0], {"a": PASSED} | noisy[1]).suspects
     assert (suspect.name, suspect.delta, suspect.p, suspect.confirmed) == ("a", -100, None, False)
@@ -226,7 +232,7 @@ def test_drop_equal_to_max_drop_passes_and_undecided_verdicts_are_drops():
     assert (result.seen, result.seen_if_undecided_failed, result.passed) == (0, 50, False)
 
 
-def test_regression_fails_for_one_newly_failing_test_or_a_significant_drop_only():
+def test_regression_mode_fails_on_any_newly_failing_test_or_only_a_proven_drop():
     """Whatever the score; a script may name the mode as text, as on the command line."""
     for regression in (ANY, "any"):
         head, base = {"a": points(99), "b": points(100)}, {"a": points(100), "b": points(0)}
@@ -265,7 +271,7 @@ def test_errored_trials_that_could_change_gate_leave_no_verdict_unless_expected(
     assert gate_decision(make_plan(TEST_A, TEST_B), error, trial("passed"), min_score=80).exit_code == 0
 
 
-def test_cost_and_latency_limits_include_their_value_and_none_is_infinite():
+def test_value_equal_to_a_limit_passes_and_an_infinite_limit_is_rejected():
     slow = replace(trial("passed"), turns=Turns([build.turn(latency_seconds=9)]))
     assert gate_decision(make_plan(TEST_A), slow, max_p95_latency=9).passed
     result = check(gate_decision(make_plan(TEST_A), slow, max_p95_latency=8.9), "max-p95-latency")
@@ -281,7 +287,7 @@ def near_thresholds(*args, **policy):
     return tuple(near_threshold(check) for check in checks if leaves_drop_possible(check))
 
 
-def test_checks_note_a_missing_or_partial_baseline_and_a_near_threshold():
+def test_checks_note_a_missing_or_partial_baseline():
     decision = gate_of({"a": points(0)}, {}, max_drop=0, regression=ANY)
     checks = [check(decision, name) for name in ("max-drop", "regression")]
     assert [(one.passed, one.note) for one in checks] == [(None, "there is no baseline")] * 2
@@ -290,6 +296,9 @@ def test_checks_note_a_missing_or_partial_baseline_and_a_near_threshold():
     decision = gate_of(head, {"a": points(50)}, max_drop=1, regression=SIGNIFICANT)
     assert check(decision, "max-drop").note == "on 1 of 2 tests"
     assert check(decision, "regression").note.endswith("; on 1 of 2 tests")
+
+
+def test_threshold_near_the_drop_is_noted_with_its_interval_or_chance():
     now = {f"t{i}": points(100, 100 if i % 4 else 40) for i in range(12)}
     before = {f"t{i}": points(100, 100) for i in range(12)}
     (reason,) = near_thresholds(now, before, max_drop=10, min_score=90)

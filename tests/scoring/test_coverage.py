@@ -81,7 +81,7 @@ def test_wanted_logic_is_read_from_positive_criteria_and_marked_by_its_kind():
 
 
 def test_coverage_of_run_and_suite_counts_trials_in_which_their_logic_fired():
-    """Whether somebody asks for it or not, by kind and by name."""
+    """They are counted even if no criterion needs them, by kind and by name."""
     tests = made_test(fired(rules="b a", workflows="W"), fired(rules="b")), made_test(fired(rules="b"), None)
     logic = (
         Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),

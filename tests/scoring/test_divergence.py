@@ -41,7 +41,7 @@ def divergence_of(head: TrialResult, base: TrialResult) -> Divergence:
 
 
 def test_divergence_is_the_first_turn_with_different_known_actions():
-    """What comes after it follows from it."""
+    """Later differences follow from it."""
     result = divergence_of(trial_of(HELLO, {}, REFUND), trial_of(HELLO, REFUND, {}))
     assert (result.turn, result.head, result.base) == (2, (), (workflow("REFUND"),))
     assert (result.only, result.user_differs) == (None, None)
@@ -146,7 +146,7 @@ def comparer_of(head: list[TrialResult], base: list[TrialResult]) -> RunComparer
     return RunComparer(run("head", head), run("base", base))
 
 
-def test_changed_tests_show_trials_of_their_divergence_and_agent_errors_fail():
+def test_divergence_of_changed_test_is_of_first_failed_and_first_passed_trial():
     """The first failed and the first passed one, not one that broke off."""
     broken_off = trial_of({}, index=1, outcome="failed", status="failed")
     head = [broken_off, trial_of(HELLO, index=2), trial_of({}, index=3, outcome="failed")]
@@ -159,7 +159,10 @@ def test_changed_tests_show_trials_of_their_divergence_and_agent_errors_fail():
     (test,) = comparer_of([trial_of(HELLO, index=1), trial_of(HELLO, index=2)], base).comparison().fixed
     result = test.first_divergence
     assert (result.head_trial, result.base_trial, result.head) == (1, 2, (workflow("GREETING"),))
-    # Whatever its verdicts say, a test has not passed with an agent error.
+
+
+def test_trial_with_an_agent_error_is_the_failed_one_of_a_divergence():
+    """Whatever its verdicts say, a test has not passed with an agent error."""
     head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
     (suite,) = comparer_of(head, [trial_of(HELLO)]).suites
     result = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
@@ -167,11 +170,14 @@ def test_changed_tests_show_trials_of_their_divergence_and_agent_errors_fail():
     assert (result.head_trial, result.turn, result.base) == (2, 1, (workflow("GREETING"),))
 
 
-def test_listed_actions_are_limited_and_packed_conversations_diverge_alike():
+def test_divergence_lists_a_limited_number_of_actions():
     """A reply that tells of thousands does not make the results as large again."""
     result = divergence_of(trial_of({"rules": tuple(map(str, range(1000)))}), trial_of({}))
     assert len(result.head) == divergence.MOST_ACTIONS
-    # As a run holds them, and as they are read from a file.
+
+
+def test_packed_conversations_diverge_as_unpacked_ones_do():
+    """A run holds them packed; those read from a file are not."""
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = trial_of(REFUND), trial_of(HELLO)
     other = replace(other, turns=Turns((long_ago,)))

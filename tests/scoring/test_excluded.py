@@ -75,8 +75,8 @@ def test_excluded_trials_are_counted_separately_and_do_not_stop_run():
     ([valid_trial("passed"), None], "error"),
     *[([excluded_trial(), None], "error"), ([None, None], "not_run")],
 ])  # fmt: skip
-def test_outcome_of_test_ignores_its_excluded_trial(trials, outcome):
-    """As long as one other trial is there; one that was never begun is still missed."""
+def test_excluded_trial_changes_the_outcome_only_if_no_other_trial_has_one(trials, outcome):
+    """One that was never begun is still missed."""
     (test,) = scorecard(make_plan(TEST_A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")
 

@@ -33,7 +33,7 @@ def test_exact_minimum_passes_and_a_score_below_it_is_not_rounded_up():
     assert (check.passed, numbers.score(check.seen)) == (False, "99.9")
 
 
-def test_undecided_and_unreached_verdicts_count_as_failed_for_minimum_scores():
+def test_min_score_takes_undecided_verdicts_as_failed_and_unreached_are_no_errors():
     """The score shown and the one that decides stand side by side."""
     decision = gate_decision(make_plan(TEST_A), trial("passed", "judge_error"), max_errors=9)
     assert (check_values(decision)["min-score"], decision.exit_code) == ((80, 100, 50, False), 1)
@@ -89,7 +89,7 @@ def test_critical_test_must_pass_every_trial_and_reach_every_turn():
     assert (check.seen, check.passed) == (None, False)
 
 
-def test_offline_runs_ignore_verdicts_that_need_a_model_also_in_critical_tests():
+def test_offline_run_leaves_out_verdicts_that_need_a_model_also_of_critical_tests():
     """The same thresholds serve the wiring run and the real one; the check says so."""
     for outcomes, offline, code in [
         *((("passed", "no_judge"), True, 0), (("passed", "no_user"), True, 0)),
@@ -135,7 +135,7 @@ def test_minimum_scores_and_thresholds_are_separate_checks():
     assert {name: check[3] for name, check in check_values(decision).items()} == expected
 
 
-def test_thresholds_are_read_and_those_of_unknown_tests_rejected():
+def test_thresholds_may_have_commas_in_names_and_malformed_ones_are_rejected():
     """Commas and equals signs in names do no harm."""
     for text, expected in (
         *((None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])),
@@ -147,11 +147,13 @@ def test_thresholds_are_read_and_those_of_unknown_tests_rejected():
     for text in ("80", "test=80", "tst:a=80", "test:a", "test:a=", "test:a=101", "test:a=-1"):
         with pytest.raises(UsageError, match="KIND:NAME=SCORE"):
             read_thresholds(text)
-    # A filtered run is not measured by what it left out.
+
+
+def test_threshold_of_unselected_test_is_not_checked_and_of_unknown_test_rejected():
+    """A filtered run is not measured by the tests that it left out; an unknown one would guard nothing."""
     threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
     check = gate_decision(make_plan(TEST_A), trial("passed"), thresholds=(threshold,)).checks[1]
     assert (check.passed, check.note) == (None, "none of its tests was selected for this run")
-    # It would guard nothing.
     suites = [make_plan(TEST_A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
         check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
@@ -159,7 +161,7 @@ def test_thresholds_are_read_and_those_of_unknown_tests_rejected():
         check_names("thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
-def test_exit_code_is_by_interruption_then_validity_then_failure_or_fail_fast():
+def test_exit_code_is_decided_by_interruption_then_validity_then_failure():
     """`--no-gate` forgives only the last."""
     for trials, ending, enforced, code in (
         (["failed"], RunEnding(), True, 1),
@@ -172,7 +174,10 @@ def test_exit_code_is_by_interruption_then_validity_then_failure_or_fail_fast():
     ):
         decision = gate_decision(make_plan(TEST_A), trial(*trials), ending=ending, enforced=enforced)
         assert decision.exit_code == code
-    # A check of fail-fast is the first; critical tests that did not start are unknown.
+
+
+def test_fail_fast_is_the_first_failed_check_and_unstarted_tests_fail_none():
+    """Nothing is known of critical tests that did not start."""
     critical = (TEST_B | {"critical": True, "minScore": 90}, {"name": "c", "critical": True})
     plan = make_plan(TEST_A, *critical, loops=2)
     ending = RunEnding(stopped_because="a trial failed 'c' (fail-fast)", failed_fast=True)
@@ -190,7 +195,7 @@ def two_suites(*trials, names=("Shop", "Desk"), test=None, **policy) -> Decision
     return gate_decision(Plan(suites=tuple(both), loops=1), *trials, **policy)
 
 
-def test_critical_tests_of_one_name_and_tests_named_like_options_stay_apart():
+def test_checks_of_equally_named_critical_tests_name_their_suites():
     """Each says whose it is, in its name and for programs; so do two suites of one name."""
     both = {"test": {"critical": True}, "min_score": 0}
     decision = two_suites(trial("passed"), trial("failed"), **both)
@@ -202,6 +207,9 @@ def test_critical_tests_of_one_name_and_tests_named_like_options_stay_apart():
     alike = two_suites(trial("passed"), trial("failed"), names=("Shop", "Shop"), **both)
     named = [check.name for check in alike.checks if check.kind is CheckKind.CRITICAL]
     assert named == ["critical:Shop (0.json) › Refund", "critical:Shop (1.json) › Refund"]
+
+
+def test_check_of_test_named_like_an_option_has_its_own_kind_and_wording():
     plan = make_plan({"name": "max-drop suite:X", "minScore": 90, "critical": True})
     floor, critical = gate_decision(plan, trial("failed"), min_score=0).checks[1:3]
     assert (floor.kind, floor.test, critical.kind) == ("min-score", "max-drop suite:X", "critical")
@@ -233,14 +241,17 @@ def test_missing_required_baseline_leaves_no_verdict():
     assert required.reasons == ("not compared with the required baseline: there is no baseline",)
 
 
-def test_policy_with_unknown_limit_is_rejected_and_each_option_has_one_rule():
+def test_policy_with_unknown_limit_is_rejected():
     """A limit that no rule has would guard nothing."""
     changed = replace(Policy(max_cost=2, max_errors=3), max_cost=1)
     assert changed == Policy(max_cost=1, max_errors=3)
     for wrong in (lambda: Policy(min_scor=95), lambda: replace(changed, min_scor=95)):
         with pytest.raises(TypeError, match="min_scor"):
             wrong()
-    # Whoever words a check, draws it or estimates its noise asks its rule.
+
+
+def test_each_kind_of_check_has_one_rule_and_each_option_belongs_to_one():
+    """Whoever words a check, draws it or estimates its noise asks its rule."""
     assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
     options = [option for rule in RULES for option in rule.options]
     assert len({option.name for option in options}) == len(options)

@@ -101,13 +101,16 @@ def test_run_equal_to_its_history_has_p_of_one_half():
         assert math.isfinite(history.RunSpread.of(run, [run] * count).smallest_drop)
 
 
-def test_history_names_tests_broken_since_main_last_changed_but_not_by_chance():
+def test_history_window_begins_where_the_score_of_main_last_changed():
     """Three runs are left since main's score changed."""
     rng = Random(5)
     high = [[[100.0, 100.0, 50.0 + 50.0 * (rng.random() < 0.9)] for _ in range(20)] for _ in range(5)]
     low = [[[100.0, 50.0 * (rng.random() < 0.5), 0.0] for _ in range(20)] for _ in range(3)]
     assert history.window(high + low) == 3
     assert history.window(high) >= 4
+
+
+def test_test_that_lost_all_trials_is_named_broken_unless_by_chance_among_many():
     # Three of three trials that always passed fail now; the others are as before.
     fine, lost = [100.0] * 3, [0.0] * 3
     before = [[fine] * 20 for _ in range(10)]
@@ -249,7 +252,7 @@ def test_smaller_run_in_the_history_never_changes_the_gate(verdicts, small, inde
     assert _decide(_run("head", head), mixed).gate == without.gate
 
 
-def test_history_report_has_the_smallest_drop_and_counts_undecided_as_failed():
+def test_decision_by_history_reports_the_smallest_detectable_drop():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head = _run("head", [*[_FINE] * 14, *[_BROKEN] * 6])
     decided = _decide(head, [_run(str(run), [_FINE] * 20) for run in range(4)])
@@ -261,7 +264,10 @@ def test_history_report_has_the_smallest_drop_and_counts_undecided_as_failed():
     comparison = _decide(_run("head", [[[True, False]] * 3] * 4), runs).comparison
     assert (comparison.method, comparison.detectable) == ("history", comparison.history.smallest_drop)
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
-    # Else a verdict that could not be reached would spare the base agent that a failed one has played.
+
+
+def test_undecided_verdicts_make_the_p_of_trials_as_close_as_failed_ones():
+    """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
     for outcome in (True, False, None):
         runs = [_run(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
         head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
@@ -269,7 +275,7 @@ def test_history_report_has_the_smallest_drop_and_counts_undecided_as_failed():
         assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
-def test_look_is_settled_by_unmissable_limits_but_not_by_excluded_trials():
+def test_look_is_settled_if_no_limit_can_be_missed_but_not_with_broken_off_trials():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
     base, head = _run("main", whole), _run("head", whole)

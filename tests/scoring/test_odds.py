@@ -52,7 +52,7 @@ MIXED = suite([5, 4, 5], [3, 5, 5], [5, 5, 5], [4, 2, 5], [5, 5, 4], [5, 5, 5])
 STEADY = suite(*[[5, 5, 5]] * 6)
 
 
-def test_only_checked_limits_and_scored_trials_have_odds_undecided_verdicts_fail():
+def test_only_limits_that_the_gate_checked_have_odds():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
@@ -65,7 +65,10 @@ def test_only_checked_limits_and_scored_trials_have_odds_undecided_verdicts_fail
     compared = conclude(card, results.run, policy, RunEnding(), baseline)
     assert [one.name for one in compared.odds.checks] == names[:3]
     assert odds_with(MIXED, check("max-drop", 2)).checks
-    # Unscored trials give no odds, and undecided verdicts fail; without a judge on purpose they are left out.
+
+
+def test_odds_leave_out_unscored_trials_and_count_undecided_verdicts_as_failed():
+    """Verdicts without a judge, if it was left out on purpose, are left out too."""
     broken = build.test_result("broken", trials=(trial("passed", status="failed"),))
     assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
     whole = replace(MIXED, tests=(*MIXED.tests, broken))
@@ -119,7 +122,7 @@ def test_odds_of_max_drop_use_current_run_as_baseline():
     assert odds(MIXED, "max-drop suite:S", 3) == falls[1]
 
 
-def test_odds_of_threshold_depend_only_on_noise_of_selected_part():
+def test_odds_of_threshold_are_computed_on_its_part_and_absent_if_it_is_empty():
     fields = {"category": "tone", "aui_logic": ("R1",)}
     outcomes = enumerate(("passed", "failed", "passed"), start=1)
     trials = tuple(trial("passed", "passed", outcome, index=i, **fields) for i, outcome in outcomes)
@@ -131,7 +134,7 @@ def test_odds_of_threshold_depend_only_on_noise_of_selected_part():
     assert odds_with(whole, check("tag:other", 99)).checks == ()
 
 
-def test_odds_of_newly_failing_and_critical_tests_depend_on_their_own_trials():
+def test_odds_of_newly_failing_and_critical_tests_follow_from_their_own_trials():
     """A test that passed in one of one trial may well not pass again."""
     failing = suite([4, 4, 4], [3, 3, 3])
     assert odds(failing, "regression", 0) == 0
@@ -157,7 +160,7 @@ def test_odds_of_newly_failing_and_critical_tests_depend_on_their_own_trials():
     assert good.share < 0.5 < bad.share
 
 
-def test_odds_of_the_gate_cover_checks_that_noise_can_fail_apart_from_each_other():
+def test_odds_cover_only_checks_that_noise_can_fail_and_none_changes_another():
     """A significant drop is one that noise makes in one run of twenty at most, by what it means."""
     limits = {"regression": 0.05, "max-errors": 0, "max-cost": 1, "max-p95-latency": 3}
     result = odds_with(MIXED, *(check(name, limit) for name, limit in limits.items()))

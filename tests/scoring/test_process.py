@@ -107,7 +107,7 @@ def test_tool_calls_count_as_steps_and_only_once_if_also_a_workflow():
 
 
 def test_steps_without_a_complete_trace_are_unknown():
-    """Of no reply at all, of parameters and rules alone, or of calls that are known in part."""
+    """They are unknown of no reply at all, of parameters and rules alone, or of calls that are known in part."""
     assert process.of_turns(turns_of(NO_TRACE, NO_TRACE)) == process.TraceSummary(None, None)
     assert process.of_turns(()) == process.TraceSummary(None, None)
     measures = process.of_turns(turns_of(NO_TRACE | {"rules": ("r",), "params": {"a": 1}}))
@@ -148,7 +148,7 @@ def test_fired_logic_is_listed_once_in_order_and_step_names_are_capped():
 
 
 def test_missed_and_overhead_are_measured_against_the_current_optimal_workflows():
-    """Of these as many count as ran in their order; calls of integrations are no part of either."""
+    """Those count as ran in their order; calls of integrations are no part of either."""
     for best, workflows, missed, overhead in (
         *[("AB", "AB", 0, 0.0), ("AB", "AXB", 0, 0.5), ("AB", "BA", 1, 0.0), ("AB", "A", 1, -0.5)],
         *[("AB", "", 2, -1.0), ("ABA", "ABA", 0, 0.0), ("A", "BABA", 0, 3.0), ("ABC", "CACB", 1, 1 / 3)],

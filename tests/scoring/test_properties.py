@@ -67,7 +67,7 @@ def test_scores_of_arbitrary_runs_lie_between_0_and_100_or_are_none(run):
 
 
 @given(runs, st.randoms(use_true_random=False))
-def test_score_does_not_depend_on_order_of_tests_trials_or_findings(run, rng):
+def test_score_is_the_same_in_any_order_of_tests_trials_and_findings(run, rng):
     """Neither of findings in a trial, nor of trials in a test, nor of tests in a suite."""
 
     def shuffled(items):

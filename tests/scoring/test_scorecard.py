@@ -25,13 +25,16 @@ def test_trial_score_is_the_passed_share_of_decided_weight():
         assert trial(*outcomes).score == points
 
 
-def test_scores_are_means_of_tests_and_decided_share_is_of_their_weight():
+def test_score_is_the_mean_over_tests_whatever_their_number_of_trials():
     """A test with more trials does not weigh more; neither does a suite with more tests than its tests."""
     passed = [trial("passed", index=index) for index in (1, 2, 3)]
     result = scorecard(make_plan(TEST_A | {"loops": 3}, TEST_B), *passed, trial("failed"))
     assert (result.score, result.suites[0].score) == (50, 50)
     assert [test.score for test in result.suites[0].tests] == [100, 0]
-    # Trials that broke off decide nothing, and those left out do not count.
+
+
+def test_decided_share_is_by_weight_and_leaves_out_excluded_trials():
+    """Trials that broke off decide nothing, but count."""
     half = scorecard(make_plan(TEST_A), trial("passed*3", "judge_error*3"))
     assert (half.score, half.decided_share) == (100, 0.5)
     broken = scorecard(make_plan(TEST_A, TEST_B), trial("passed"), trial("passed", status="failed"))
@@ -207,8 +210,8 @@ def test_scorecard_contains_usage_and_latency_percentiles():
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
 
 
-def test_huge_token_counts_are_capped_and_those_of_the_agent_not_priced():
-    """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
+def test_huge_token_counts_and_costs_are_capped():
+    """Servers and files may lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
     turn = build.turn(input_tokens=10**15)
     usage = usage_of([using(most, turns=(turn,))] * 2, PRICES)
@@ -216,7 +219,10 @@ def test_huge_token_counts_are_capped_and_those_of_the_agent_not_priced():
     assert (usage.calls, usage.cost_usd) == (10**15, 1.2e10)
     dear = usage_of([using((*most, 1e12))] * 2, PRICES)
     assert summed([usage, dear, dear]).cost_usd == 1e12
-    # What the agent pays for its own tokens is not known here.
+
+
+def test_tokens_of_the_agent_are_summed_but_not_priced():
+    """Nobody knows here how much it pays for them."""
     turn = build.turn(input_tokens=900, output_tokens=40)
     made = build.trial_result(turns=(turn, build.turn(2), build.turn(3, output_tokens=2)))
     usage = usage_of([made, made], PRICES)

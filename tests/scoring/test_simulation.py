@@ -164,7 +164,7 @@ def test_documented_power_of_more_tests_equals_the_simulation():
 
 @pytest.mark.simulate
 def test_documented_coverage_of_change_intervals_equals_the_simulation():
-    """Of 5, 8 and 20 tests, whatever the damage."""
+    """For 5, 8 and 20 tests, whatever the damage."""
     ranges = []
     for trials in (3, 1):
         result = [
@@ -216,7 +216,7 @@ def test_drops_are_found_as_often_as_documented(damage, tests):
 @pytest.mark.slow
 @pytest.mark.parametrize(("tests", "damage"), [(8, "none"), (8, "spread"), (20, "concentrated")])
 def test_change_interval_covers_the_true_change(tests, damage):
-    """Of these very tests, in 95 % of comparisons."""
+    """The true change of these very tests, in 95 % of comparisons."""
     assert abs(covers_change(Setting(tests, times=200), DAMAGES[damage]) - 0.95) <= error(0.95, 200)
 
 
@@ -294,7 +294,7 @@ def test_proposed_minimum_score_is_missed_in_few_further_runs():
 
 @pytest.mark.slow
 def test_odds_of_minimum_scores_agree_with_further_runs():
-    """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
+    """Floors whose odds are 2 to 40 % are missed in as many runs, over all agents."""
     off = [
         fmean(one.odds - one.missed for one in close)
         for items in odds_of_floors(Setting(12, times=30), (75, 80, 85))

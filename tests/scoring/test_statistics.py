@@ -195,7 +195,7 @@ def test_sampled_p_value_keeps_the_error_rate(times):
 
 
 def test_sampled_p_value_is_never_zero():
-    """What was seen is one of the arrangements: (1 + none) / (1 + draws)."""
+    """The observed arrangement is one of those counted: (1 + none) / (1 + draws)."""
     lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
     assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
@@ -210,7 +210,7 @@ def test_sampled_p_value_is_never_zero():
 
 @pytest.mark.parametrize(("worse", "drawn"), [(4, 9_999), (5, 99_990), (6, 9_999)])
 def test_p_value_near_limit_is_sampled_from_ten_times_as_many_draws(worse, drawn):
-    """Where the error of drawing could decide: a p between 0.03 and 0.07."""
+    """The error of drawing could decide a p between 0.03 and 0.07."""
     chance = chance_of_drop(noisy(12, 3, worse=worse), "seed")
     assert (0.03 < chance.p < 0.07) == (drawn == 99_990)
     assert chance.p * (drawn + 1) == pytest.approx(round(chance.p * (drawn + 1)), abs=1e-6)
@@ -245,7 +245,7 @@ def test_sampled_p_value_varies_with_seed_and_order_within_its_error():
 
 @settings(max_examples=examples(60))
 @given(pairs_of(3, most=9), st.data())
-def test_lower_trial_score_never_raises_p_value_whose_bounds_are_kept(pairs, data):
+def test_lower_trial_score_never_raises_p_value_and_p_is_never_below_the_smallest(pairs, data):
     """The law behind the gate's: nothing that counts as failed opens it. Drawn or not, to the last digit."""
     place = data.draw(st.integers(0, len(pairs) - 1))
     pair = pairs[place]

@@ -195,7 +195,7 @@ def test_agreement_is_low_from_documented_number_of_disagreements(verdicts, diff
     assert [low(many) for many in range(verdicts + 1)] == [many >= differ for many in range(verdicts + 1)]
 
 
-def test_agreement_is_never_low_by_one_verdict_nor_depends_on_suite_order():
+def test_agreement_is_never_low_on_one_verdict_and_unknown_without_votes():
     """Two votes that differ once tell of no criterion, nor do three of which one differs."""
     votes = [vote("passed"), vote("failed"), vote("failed")]
     for most in (3, 5):
@@ -204,7 +204,10 @@ def test_agreement_is_never_low_by_one_verdict_nor_depends_on_suite_order():
     assert vote_agreement([build.suite_result()]) is None
     nothing = agreement_of(suite_of([[[build.finding()]]])).whole
     assert (nothing.share, nothing.alpha, nothing.verdicts, nothing.low) == (None, None, 0, False)
-    # Shards are merged in any order.
+
+
+def test_agreement_is_the_same_in_any_order_of_suites():
+    """Shards are merged in any order."""
     one, other = suite_of_votes(1, tests=12), replace(suite_of_votes(2, tests=12), name="other")
     assert agreement_of(one, other) == agreement_of(other, one)
 
@@ -250,7 +253,7 @@ def graded_finding(rng: random.Random) -> Finding:
 
 
 def true_alpha_of_levels() -> float:
-    """Of endlessly many verdicts by two votes each."""
+    """The alpha of endlessly many verdicts by two votes each."""
     beside = {}
     for true in range(5):
         for one, p in level_chances(true).items():

@@ -173,7 +173,7 @@ def with_base_agent(run: Results, base: Results) -> Results:
 @each_row("wrong", [101.0, -1.0, math.nan, math.inf])
 @each_row("of", ["run", "suite", "test", "statistics", "base agent"])
 def test_impossible_score_raises_instead_of_passing_the_gate(of, wrong):
-    """Of a run, a suite, a test or another agent: there are no results that could pass."""
+    """Be it of a run, a suite, a test or another agent: there are no results that could pass."""
     assert conclude(card_of(RUN), RUN.run, POLICY, RunEnding()).gate.exit_code == 0
     statistics = replace(RUN.suites[0].tests[0].statistics, mean=wrong)
     run = {

@@ -47,7 +47,7 @@ def run_of(*suites, selection=None, policy=None):
 
 
 def weakenings(base, head):
-    """What the run requires less: kind, test or suite, criterion or option, and both values."""
+    """Each way in which the run requires less: kind, test or suite, criterion or option, and both values."""
     compared = compare(run_of(*head), run_of(*base), Policy())
     assert compared.unknown is None
     return [(it.kind, it.test or it.suite, it.criterion, it.before, it.now) for it in compared.items]
@@ -370,7 +370,7 @@ def test_persona_that_loses_a_trait_or_language_is_listed():
         assert weakenings([before], [after]) == ([] if user is SAME else [lost])
 
 
-def test_joined_clusters_and_removed_languages_are_listed():
+def test_removed_language_is_listed_as_removed_tests():
     """Languages of the suite, or of one test."""
     for now in ({"languages": ["de"]}, {"languages": []}):
         test = a_test("a", turns=[{"user": "auto"}])
@@ -379,7 +379,10 @@ def test_joined_clusters_and_removed_languages_are_listed():
         removed = [gone("test_removed", f"a ({code})") for code in sorted(languages)]
         assert weakenings([before], [a_suite(test, **now)]) == removed
         assert weakenings([before], [a_suite(test | now, languages=["de", "fr"])]) == removed
-    # A drop of one test is never significant, however many it stands for. New tests may join.
+
+
+def test_old_test_that_joins_a_cluster_with_others_is_listed():
+    """A drop of one test is never significant, however many it stands for."""
     together, renamed = ([a_test(name, cluster=cluster) for name in "ab"] for cluster in ("all", "both"))
     joined = [gone("test_joined_cluster", name) for name in "ab"]
     assert weakenings([a_suite(A, B)], [a_suite(*together)]) == joined
