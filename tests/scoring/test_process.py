@@ -107,7 +107,7 @@ def test_tool_calls_count_as_steps_and_only_once_if_also_a_workflow():
 
 
 def test_steps_without_a_complete_trace_are_unknown():
-    """They are unknown of no reply at all, of parameters and rules alone, or of calls that are known in part."""
+    """No reply at all, parameters and rules alone, or calls that are known in part."""
     assert process.of_turns(turns_of(NO_TRACE, NO_TRACE)) == process.TraceSummary(None, None)
     assert process.of_turns(()) == process.TraceSummary(None, None)
     measures = process.of_turns(turns_of(NO_TRACE | {"rules": ("r",), "params": {"a": 1}}))
