@@ -33,7 +33,7 @@ def play(step, *arguments, **inputs):
 
 
 @pytest.mark.end_to_end
-def test_inputs_have_defaults_and_texts_of_options_and_docs_list_outputs():
+def test_action_inputs_have_defaults_and_texts_of_options_and_docs_list_outputs():
     """No input is required: a step has suites or, with `gate`, result files."""
     inputs, outputs = ACTION["inputs"], ACTION["outputs"]
     assert {name: entry.get("default", "") for name, entry in inputs.items()} == declared()

@@ -128,7 +128,7 @@ def suite(name, *tests, **fields):
 
 
 @pytest.mark.end_to_end
-def test_run_outputs_contain_no_secret(tmp_path):
+def test_run_outputs_and_prompts_contain_no_secret_that_agents_or_models_echo(tmp_path):
     """Agents of each kind, judge, user and GitHub echo: no file, stream, comment or prompt holds a secret."""
     canaries = Canaries()
     plant = canaries.plant

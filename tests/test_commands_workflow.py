@@ -78,7 +78,7 @@ def test_command_starts_its_workflow_and_gets_rocket_reaction(played, body, work
 
 
 @pytest.mark.parametrize("permission", ["read", "none", "triage", None])
-def test_command_without_write_access_starts_nothing(played, permission):
+def test_command_without_write_access_starts_nothing_and_gets_thumbs_down(played, permission):
     played.api.rights["ann"] = permission
     assert (played.say("/evals confirm")[0], played.started, played.reactions) == (0, [], ["-1"])
 
@@ -139,7 +139,7 @@ def test_edited_or_deleted_comment_starts_nothing(played):
         ({"head_sha": "b" * 40}, "/evals rerun failed", "no run of this commit has ended yet"),
     ],
 )
-def test_command_without_finished_run_of_this_commit_is_rejected(played, run, body, why):
+def test_command_without_finished_run_of_its_commit_is_rejected_with_reason(played, run, body, why):
     played.run |= run
     code, text = played.say(body)
     assert (code, played.started, played.reactions) == (1, [], ["confused"])
@@ -205,7 +205,7 @@ def test_job_starts_for_exact_commands_and_outsiders_have_their_own_group():
     assert group.endswith(") && github.event.issue.number || github.run_id }}")
 
 
-def test_command_workflow_agrees_with_pull_request_workflow():
+def test_command_workflow_has_options_and_reads_results_of_pull_request_workflow():
     """Its comment replaces the one of that run. Its job has another name: a check that is required stays."""
     first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
     options = [

@@ -89,7 +89,7 @@ def test_image_runs_as_action_with_inputs_and_is_smaller_than_limit(image, step)
     assert step.summary
 
 
-def test_image_fails_with_gate(image, step):
+def test_image_exits_1_if_gate_fails(image, step):
     suite = json.dumps(SUITE).replace('"pattern": "."', '"pattern": "impossible"')
     (step.workspace / "suite.json").write_text(suite)
     done = play(image, step, suites="suite.json", provider="offline")
@@ -106,7 +106,7 @@ def test_image_runs_any_command_as_any_user(image, tmp_path):
 
 
 @pytest.mark.parametrize("signal", ["INT", "TERM"])
-def test_cancelled_job_keeps_reports(image, step, signal):
+def test_container_keeps_reports_and_exits_130_if_job_is_cancelled(image, step, signal):
     """GitHub sends SIGINT, then SIGTERM, then kills after ten seconds; process 1 must handle both."""
     (step.workspace / "suite.json").write_text(json.dumps(SUITE | {"adapter": "aui"}))
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -158,7 +158,7 @@ def test_image_comments_on_pull_request_and_updates_comment(image, tmp_path):
         assert [one["id"] for one in actions.api.comments[7]] == [comment["id"]]
 
 
-def test_image_runs_command_of_step_args(image, tmp_path):
+def test_image_runs_comment_command_of_step_args(image, tmp_path):
     with repository_with_pull_request(tmp_path, InContainer) as actions:
         with demo_agent() as inputs:
             run = actions.api.add_run(BASE)

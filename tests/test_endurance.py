@@ -151,7 +151,7 @@ SIZES = [(3, 3), pytest.param(84, 10, marks=pytest.mark.endurance)]
 
 
 @pytest.mark.parametrize(("loops", "kills"), SIZES)
-def test_killed_and_resumed_run_has_same_results(tmp_path, loops, kills):
+def test_killed_and_resumed_run_has_same_reports_as_uninterrupted_run(tmp_path, loops, kills):
     """No finished trial is rerun."""
     with DemoServer(broken=BROKEN) as server:
         alone, killed = (

@@ -102,7 +102,7 @@ def test_comment_names_pytest_test_that_broke_since_main(jobs):
         ("deepeval", ("shop.json", "worse.json"), {"max-errors": "50", "min-score": "0"}, "returns"),
     ],
 )
-def test_comment_names_test_of_other_tool_that_broke(jobs, tool, files, more, broken):
+def test_comment_names_broken_test_of_other_tool(jobs, tool, files, more, broken):
     inputs = jobs.of_tool(tool) | more
     before, after = ((lambda name=name: jobs.keeps(f"{tool}/{name}")) for name in files)
     _, comment = run_main_then_pull_request(jobs, inputs, before, after)

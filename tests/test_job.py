@@ -359,7 +359,7 @@ async def test_costs_before_interruption_count_after_resume(tmp_path):
     assert Counter(trial_statuses(results)) == {"completed": 10, None: 20}
 
 
-async def test_rejected_key_in_mid_run_stops_run_that_resumes(tmp_path):
+async def test_run_stopped_by_rejected_key_in_mid_run_can_be_resumed(tmp_path):
     refusing = agent_by_test({"t1": AgentAccessError("refused the key")})
     results = await journaled(tmp_path, plan_of(4), refusing)
     assert (trial_statuses(results), results.gate.exit_code) == (["completed", "failed", None, None], 3)
@@ -461,7 +461,7 @@ def graded(evaluation: dict, **verdict):
 
 
 @each_row("check", LATE)
-def test_late_span_makes_checks_undecided_that_it_could_change(check):
+def test_late_span_leaves_undecided_only_checks_that_it_could_change(check):
     evaluation, expected = LATE[check]
     test, result = graded(evaluation)
     corrected = with_gaps(test, result, {1: GAP})

@@ -37,7 +37,7 @@ def locked(name: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_wheel_contains_every_file(tmp_path):
+def test_wheel_contains_exactly_the_files_of_package_and_suites(tmp_path):
     """Modules, templates, prompts, data, suites, and the mark without which annotations are ignored."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     done = run_captured(command, cwd=ROOT)
@@ -54,7 +54,7 @@ def test_wheel_contains_every_file(tmp_path):
     assert "ci_evals/py.typed" in there
 
 
-def test_version_is_the_same_everywhere():
+def test_package_and_image_have_the_version_of_pyproject():
     version = PYPROJECT["project"]["version"]
     assert (ci_evals.__version__, metadata.version("ci-evals")) == (version, version)
     assert f'image.version="{version}"' in (ROOT / "Dockerfile").read_text()

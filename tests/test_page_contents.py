@@ -283,7 +283,7 @@ def test_other_ci_page_shows_every_example_with_valid_command():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", CI_FILES, ids=lambda file: file.name)
-def test_other_ci_example_passes_on_the_commit(file, tmp_path):
+def test_other_ci_example_passes_and_journals_commit_of_its_service(file, tmp_path):
     (tmp_path / "evals").symlink_to(ROOT / "suites/demo")
     name, _, *options = ci_command(file)
     variables = SERVICES[file.name]

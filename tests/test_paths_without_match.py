@@ -86,7 +86,7 @@ class Run:
 
 
 @each_row(("answer", "key", "path", "known"), CASES.values(), ids=CASES)
-def test_path_without_match_in_whole_run_leaves_checks_undecided(
+def test_path_without_match_in_whole_run_leaves_checks_undecided_with_warning(
     answer: Answer, key: str, path: str, known: str, tmp_path: Path
 ) -> None:
     run = Run(tmp_path, answer, {"text": TEXTS[answer], key: path}, "hello", "refund me", "bye")

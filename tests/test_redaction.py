@@ -138,7 +138,7 @@ PADDED = ["a       ", "7\n\n\n\n\n\n\n\n"]
         ([], [], "anything", "anything"),
     ],
 )
-def test_secrets_are_redacted_in_text(keys, values, text, redacted):
+def test_secrets_in_any_spelling_are_redacted_and_other_text_is_kept(keys, values, text, redacted):
     assert Redactor(keys=keys, values=values).text(text) == redacted
     assert not Redactor(values=PADDED).values
 

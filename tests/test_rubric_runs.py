@@ -133,7 +133,7 @@ def at_true_level(test, _heard) -> str:
 
 
 @pytest.mark.parametrize(("votes", "err"), [(1, 2 * P), (3, 2 * (3 * P**2 - 2 * P**3))])
-async def test_interval_contains_true_score_for_noisy_judge(votes, err):
+async def test_interval_contains_true_score_and_votes_err_as_often_as_computed(votes, err):
     """One vote errs as often as it should, three as rarely as computed."""
     suite = suite_with({"criterion": "c", "rubric": LEVELS}, tests=TESTS)
     results = await run_rubric(suite, noisy(P), votes=votes, loops=LOOPS, parallel=20, script=at_true_level)
@@ -220,7 +220,7 @@ async def test_claim_of_refund_passes_only_with_refund_call_also_if_judged_again
 
 
 @pytest.mark.parametrize(("expected", "cause"), [(True, None), (False, "not_reached")])
-async def test_claims_before_expected_handover_are_decided(expected, cause):
+async def test_claims_before_handover_are_decided_only_if_test_expects_it(expected, cause):
     """Lines of the user were never sent; judged again, the claims count too."""
     hand_over = [{"criterion": "Hands over", "strict": "escalated"}] if expected else []
     handed = fakes.reply(SAYS, tool_calls=(REFUND,), workflows=("CONVERSATION_FORWARDING", "refund"))
@@ -261,7 +261,7 @@ def test_claims_criterion_may_contain_and_but_duplicates_cause_warning():
         ({"strict": "escalated", "claims": "backed"}, "belongs to a criterion with 'claims'"),
     ],
 )
-def test_invalid_claims_fields_are_rejected(fields, text):
+def test_invalid_claims_field_is_rejected_with_reason(fields, text):
     with pytest.raises(SuiteError) as caught:
         load(json.dumps(claims_suite({"criterion": "c", **fields})), "s.json", Reading({}))
     assert text in str(caught.value)

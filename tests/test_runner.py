@@ -169,7 +169,7 @@ async def test_listener_gets_start_turns_and_end_and_calls_are_counted_by_role()
     assert actual == [("user", 2, 200, 20), ("judge", 1, 100, 10)]
 
 
-async def test_simulated_user_error_fails_trial_and_rejected_key_spares_judge():
+async def test_user_model_error_fails_judged_trial_and_rejected_key_asks_no_judge():
     llm = fakes.ScriptedLLM(lambda prompt: PASS if prompt.schema else LLMError("no model"))
     (result,) = await play(make_plan({"name": "t0", "maxTurns": 2}), fakes.ScriptedAgent(), llm, retries=0)
     assert (result.status, result.error, result.findings[0].outcome) == ("failed", "no model", "passed")

@@ -173,7 +173,7 @@ async def test_auditor_is_asked_once_without_violation_and_its_finding_excludes_
         (LLMError("down"), False),
     ],
 )
-async def test_audit_without_quote_of_user_is_ignored(answer, by_model):
+async def test_audit_that_is_unreadable_or_quotes_no_user_line_excludes_no_trial(answer, by_model):
     """A missing or unreadable audit excludes nothing, and is counted as none."""
     auditor = fakes.ScriptedLLM([answer])
     (result,) = await play(make_plan(TEST), agent(), user("I want it.", "Go on."), audit=auditor)

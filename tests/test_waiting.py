@@ -142,7 +142,7 @@ def test_waiting_is_reported_at_growing_intervals():
     assert event == StillWaiting("a", 15, "rate limited (429)")
 
 
-async def test_long_waits_are_reported_during_run():
+async def test_wait_is_reported_after_10_seconds_and_again_after_30():
     texts, clock = [], Time()
 
     def waits():

@@ -260,7 +260,7 @@ def test_third_party_actions_are_pinned_and_scripts_contain_no_expressions():
 
 
 @each_row(("workflow", "job"), JOBS)
-def test_every_job_has_time_limit(workflow, job):
+def test_job_has_time_limit_and_workflow_without_caller_a_concurrency_group(workflow, job):
     """The default is six hours. A job that calls a workflow has the limits of that one's jobs."""
     if "uses" in job:
         return
@@ -598,7 +598,7 @@ def test_released_version_is_not_released_again(checkout):
 
 @pytest.mark.slow
 @each_row("digest", ["", "sha256:0", f"{DIGEST}\n  evil: true"])
-def test_image_with_malformed_digest_is_rejected(tmp_path, digest):
+def test_malformed_image_digest_is_rejected_and_action_file_kept(tmp_path, digest):
     """A tag instead could be moved later."""
     before = (ROOT / "action.yml").read_text()
     (tmp_path / "action.yml").write_text(before)

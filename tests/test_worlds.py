@@ -98,7 +98,7 @@ def trials(results):
     return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
 
 
-async def test_state_check_ignores_claims_of_agent_which_gets_no_steps_of_world():
+async def test_state_check_fails_agent_that_only_claims_and_agent_gets_no_world_steps():
     """Only the probes that a `state` check names run before the conversation: others would cost time."""
     probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
     plan = make_plan({"name": "t", **TEST, **WORLD}, **WORLD | {"probes": probes})
@@ -317,7 +317,7 @@ def test_signal_ends_run_after_teardown(suite, tmp_path, number):
     assert (process.returncode, query_shop("SELECT * FROM orders")) == (130, [])
 
 
-async def test_judge_sees_probed_state_without_secrets():
+async def test_judge_but_not_user_sees_probed_state_without_secrets():
     """The simulated user does not see it."""
     quoted = fakes.judge_answer("pass", "The row says so.", (2, '"status": "refunded"'))
     judge, user = fakes.ScriptedLLM([quoted]), fakes.ScriptedLLM(["More", "###STOP###"])
@@ -422,7 +422,7 @@ async def test_traced_agent_reports_state():
     assert trial.findings[0].outcome == "passed"
 
 
-def test_agent_state_check_is_rejected_for_adapter_without_state():
+def test_agent_state_check_needs_own_probe_if_adapter_reports_no_state():
     """With a probe of its own the suite is accepted."""
     test = {**STATE_TEST, "guidelines": "g"}
     suite = {"adapter": "openai", "model": "m", "baseUrl": "http://a", "tests": [test]}
@@ -552,7 +552,7 @@ NO_CANARY = "the test has no canary of this name"
         ),
     ],
 )
-def test_unknown_canary_reference_is_rejected(changes, message):
+def test_unknown_or_unplanted_canary_is_rejected_with_reason(changes, message):
     suite = {"name": "S", "adapter": "demo", "tests": [{"guidelines": "g", **CANARY_TEST, **changes}]}
     with pytest.raises(SuiteError) as refused:
         load_suite(suite)

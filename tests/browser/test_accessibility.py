@@ -52,7 +52,7 @@ def violations(page, options: dict) -> list[str]:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_report_page_is_accessible(look, compared, view):
+def test_report_page_is_accessible_in_both_color_schemes_and_320_pixels_wide(look, compared, view):
     """Colors do not depend on the width, nor shapes on the scheme; a test alone has nothing more."""
     page = ready(look(compared.page, view), view)
     assert violations(page, ALL) == []
@@ -162,7 +162,7 @@ def write_page(folder: Path, texts: list[str]) -> Path:
     return folder / sheet.PAGE
 
 
-def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, tmp_path):
+def test_labels_set_by_keyboard_survive_reload_and_are_saved_without_a_request(browser, tmp_path):
     page_file = write_page(tmp_path, HOSTILE)
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
@@ -207,7 +207,7 @@ def test_items_are_labeled_by_keyboard_kept_over_reload_and_saved(browser, tmp_p
     assert [label.passed for label in sheet_reading.read([file])] == [True, None]
 
 
-def test_labeling_page_is_accessible(look, tmp_path):
+def test_labeling_page_is_accessible_in_both_color_schemes(look, tmp_path):
     page = look(write_page(tmp_path, HOSTILE[-8:]), width=400)
     assert page.locator("details[open] li").count() > 5
     page.locator("[data-label=fail]").click()

@@ -98,7 +98,7 @@ def test_verdict_links_to_its_turn_and_back(look, compared):
     assert finding.criterion in page.evaluate("document.activeElement.innerText")
 
 
-def test_test_with_300_trials_opens_at_the_errored_one(look, write_page):
+def test_test_with_300_trials_opens_at_its_errored_trial(look, write_page):
     trials = [build.trial_result(index=number) for number in range(1, 301)]
     trials[199] = replace(trials[199], status=EndState.FAILED)
     page = look(write_page(build.test_result(trials=tuple(trials))))
@@ -187,7 +187,7 @@ def test_longest_outcome_fits_a_narrow_phone(show):
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
-def test_missing_trace_is_shown_differently_from_no_actions(show):
+def test_actions_of_each_turn_are_shown_and_missing_trace_differs_from_no_actions(show):
     called = (Integration(code="shop", status=503, error="down"), Integration(code="faq", type="RAG"))
     third = {"workflows": ("REFUND",), "workflows_derived": True, "params": {"code": "b", "size": None}}
     third |= {"named_params": ("secret",), "integrations": called, "output_tokens": 1200}
@@ -236,7 +236,7 @@ def test_link_to_the_current_turn_moves_focus_again(look, compared):
     page.wait_for_selector("#overview:not([hidden])")
 
 
-def test_copied_conversation_and_command_have_no_invisible_characters(show):
+def test_conversation_and_rerun_command_are_copied_without_invisible_characters(show):
     name = "Isn't it $(late)\u202e, `really`?"
     talk = (build.turn(agent="First line\nsecond \u200bline", workflows=("REFUND",)),)
     page = show(name, trial={"turns": talk}, permissions=["clipboard-read", "clipboard-write"])

@@ -17,7 +17,7 @@ def all_tests(results) -> list:
     return [test for suite in results.suites for test in suite.tests]
 
 
-def test_page_opens_with_verdict_and_broken_test_on_first_two_screens(look, compared):
+def test_page_opens_with_verdict_and_broken_test_within_first_two_screens(look, compared):
     for file in (compared.alone, compared.page):
         page = look(file)
         assert page.locator("#overview:not([hidden])").count() == 1

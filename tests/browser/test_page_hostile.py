@@ -175,7 +175,7 @@ setTimeout(() => { throw new Error("thrown"); }); setTimeout(() => { document.ti
 </script>"""
 
 
-def test_watch_records_requests_errors_dialogs_tabs_and_navigation_and_no_other(profile, tmp_path):
+def test_watch_records_requests_errors_dialogs_tabs_and_exits_but_no_logs_or_anchors(profile, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(WICKED)
     watch = page_watch.Watch(profile, file)

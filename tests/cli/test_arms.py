@@ -49,7 +49,7 @@ def test_every_agent_is_compared_with_the_first_in_every_report(tmp_path):
     assert 'id="_agents-title">Agents<' in (tmp_path / "results/report.html").read_text()
 
 
-def test_gate_arm_is_compared_with_first_arm(tmp_path):
+def test_gate_compares_second_or_named_arm_with_first_and_rejects_unknown_name(tmp_path):
     with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
         servers = {"today": now, "broken": worse, "again": now}
         arms = {name: {"base-url": server.base_url} for name, server in servers.items()}
@@ -81,7 +81,7 @@ def test_unreachable_arm_affects_gate_only_if_it_is_compared(tmp_path):
         run_arms(tmp_path, {"gone": gone, "next": here}, *options, code=3)
 
 
-def test_shards_of_several_agents_are_merged(tmp_path):
+def test_merge_of_shards_with_two_agents_compares_them_and_fails_for_broken_second(tmp_path):
     with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
         arms = {"today": {"base-url": now.base_url}, "broken": {"base-url": worse.base_url}}
         for part in (1, 2):
@@ -93,7 +93,7 @@ def test_shards_of_several_agents_are_merged(tmp_path):
     assert results["comparison"]["method"] == "both-sides"
 
 
-def test_invalid_arms_are_rejected_before_run(tmp_path, monkeypatch):
+def test_invalid_arms_are_rejected_with_reason_before_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_suite_without_critical_tests(tmp_path, "demo:retail", SUITE)
 
@@ -133,7 +133,7 @@ def run_both_sides(folder: Path, head: DemoServer, base: str, *more: str, code: 
     return exits(code, "run", "demo:retail", *ALWAYS, *options, *more, cwd=folder, env=HEAD_KEY)
 
 
-def test_both_agents_run_are_compared_and_replayed_from_recording(tmp_path):
+def test_head_and_base_agents_are_compared_and_replayed_with_the_same_scores(tmp_path):
     with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
         run_both_sides(tmp_path, head, base.base_url, "--loops=2", "--record=recorded", code=0)
     results = read_results(tmp_path)
@@ -166,7 +166,7 @@ def test_rounds_with_base_agent_always_have_3_5_and_7_trials(tmp_path):
     assert "Such a run has 6 to 14 trials of each test, those of the base agent included." in completed.stdout
 
 
-def test_broken_head_fails_and_broken_base_does_not(tmp_path):
+def test_broken_head_agent_fails_gate_and_broken_base_agent_passes_it(tmp_path):
     with DemoServer(noise=0.02, seed=1, broken=[RETURNS]) as broken, DemoServer(noise=0.02, seed=2) as good:
         run_both_sides(tmp_path, broken, good.base_url, "--loops=5", code=1)
         assert read_results(tmp_path)["comparison"]["p"] <= 0.05
@@ -185,7 +185,7 @@ def test_unreachable_base_agent_gives_no_verdict_unless_fail_fast_ends_run_first
         run_both_sides(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1", code=1)
 
 
-def test_invalid_base_agent_is_rejected_before_run(tmp_path, monkeypatch):
+def test_missing_or_invalid_base_agent_is_rejected_with_reason_before_run(tmp_path, monkeypatch):
     ran = ci_evals("run", "demo:retail", *ALWAYS, cwd=tmp_path)
     assert (ran.returncode, "Name one with --against." in ran.stderr) == (2, True)
     monkeypatch.chdir(tmp_path)
@@ -203,7 +203,7 @@ def test_invalid_base_agent_is_rejected_before_run(tmp_path, monkeypatch):
     assert not (tmp_path / "results").exists()
 
 
-def test_killed_run_with_base_agent_is_resumed(tmp_path):
+def test_killed_run_with_base_agent_is_resumed_with_trials_of_both_sides(tmp_path):
     with DemoServer() as head, DemoServer() as base:
         options = [*ALWAYS, f"--base-url={head.base_url}", f"--against=base-url={base.base_url}", "--loops=6"]
         process = start("run", "demo:retail", *options, cwd=tmp_path, env=HEAD_KEY)

@@ -54,7 +54,7 @@ def files(runs, tmp_path):
 
 
 @pytest.mark.end_to_end
-def test_compare_names_regressed_tests_fails_and_writes_json_and_markdown(files, tmp_path):
+def test_compare_fails_on_regression_and_names_tests_in_text_json_and_markdown(files, tmp_path):
     compare = ("compare", files["broken"], files["base"])
     completed = exits(1, *compare, "--regression=significant", cwd=tmp_path)
     for text in (*FAILING_TESTS, "✗ Evals failed"):
@@ -71,7 +71,7 @@ def test_compare_names_regressed_tests_fails_and_writes_json_and_markdown(files,
     assert FAILING_TESTS[0] in markdown.stdout
 
 
-def test_comparison_with_baseline_is_in_every_report(files, tmp_path):
+def test_comparison_with_baseline_is_in_every_report_and_in_rewritten_summary(files, tmp_path):
     options = ("--provider=offline", "--loops=3", "--parallel=8", "--min-score=0", "--regression=any")
     with DemoServer(noise=0.02, seed=4, broken=[BROKEN]) as server:
         baseline = (f"--base-url={server.base_url}", f"--baseline={files['base']}")
@@ -92,7 +92,7 @@ def test_comparison_with_baseline_is_in_every_report(files, tmp_path):
 @pytest.mark.parametrize(
     ("suite", "count"), [("demo:hr", 2), pytest.param("demo:retail", 5, marks=pytest.mark.simulate)]
 )
-def test_unchanged_noisy_agent_does_not_regress(suite, count):
+def test_unchanged_noisy_agent_seldom_shows_a_drop_and_never_a_confirmed_suspect(suite, count):
     """More than one false alarm in ten would be worse than the level."""
     runs = [run_of_demo(suite, noise=0.1, seed=seed) for seed in range(2 * count)]
     pairs = [compare_results(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)]
@@ -102,7 +102,7 @@ def test_unchanged_noisy_agent_does_not_regress(suite, count):
     assert not any(suspect.confirmed for pair in pairs for suspect in pair.suspects)
 
 
-def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_path):
+def test_compare_names_impossible_check_and_exits_3_if_it_was_requested(files, runs, tmp_path):
     digests = replace(runs["base"].run.digests, judge_prompt="other")
     other = replace(runs["base"], run=replace(runs["base"].run, digests=digests))
     base = save(tmp_path / "other", other)
@@ -121,7 +121,7 @@ def test_compare_exits_3_if_a_requested_check_is_impossible(files, runs, tmp_pat
     assert "nothing could be scored" in completed.stdout
 
 
-def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
+def test_missing_baseline_passes_with_unchecked_max_drop_reported_unless_required(tmp_path):
     run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
     passed = exits(0, *run, cwd=tmp_path)
     assert "! Evals passed" in passed.stdout
@@ -151,7 +151,7 @@ def test_unchecked_max_drop_is_reported_if_baseline_is_missing(tmp_path):
         (["run", "demo:hr", "--llm-key=0123456789", "--judge-model=x", "--max-cost=1"], "no price for x"),
     ],
 )
-def test_invalid_baseline_and_limits_are_refused_before_any_trial(
+def test_invalid_baseline_or_limit_is_refused_with_reason_before_any_trial(
     files, tmp_path, args, message, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -182,7 +182,7 @@ def fail_all_trials(data) -> None:
             trial.update(status="failed", error="no answer")
 
 
-def test_baseline_with_impossible_numbers_is_rejected(runs, tmp_path):
+def test_baseline_with_impossible_numbers_is_rejected_with_its_name_before_run(runs, tmp_path):
     for change in (
         lambda data: data.update(score=1e300),
         lambda data: data["run"].update(startedAt="0001-01-01T00:00:00+14:00"),
@@ -200,7 +200,7 @@ def test_baseline_with_impossible_numbers_is_rejected(runs, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
-def test_compare_redacts_keys_and_commands_in_result_files(runs, tmp_path, form):
+def test_compare_prints_no_key_or_runner_command_from_result_files(runs, tmp_path, form):
     """A runner obeys what looks like a command."""
     key = "sk-0123456789-abcdefghij-0123456789"
 
@@ -232,7 +232,7 @@ def test_threshold_applies_to_test_whose_name_contains_secret(tmp_path):
 
 
 @pytest.mark.parametrize(("seconds", "code"), [("0.000001", 1), ("60", 0)])
-def test_latency_and_cost_limits_are_checked(tmp_path, seconds, code):
+def test_latency_above_max_p95_latency_fails_and_free_run_holds_max_cost_of_zero(tmp_path, seconds, code):
     limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
     exits(code, "run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
     written = read_results(tmp_path)

@@ -63,7 +63,7 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     return run(folder, tests, "--regression=significant", *options, head=head)
 
 
-def test_drop_is_proven_from_five_single_trials_or_three_of_one_test(folder):
+def test_drop_fails_from_five_single_trials_or_three_of_one_test_else_no_verdict(folder):
     """1 / 2^5 is below 0.05."""
     for tests, trials, head, code, says in (
         (1, 1, GOOD, 0, (NO_CHANGE, f"One trial per test; {TOO_FEW}")),
@@ -146,7 +146,7 @@ def test_comparison_uses_tests_that_baseline_has_and_reports_their_number(folder
 LOST = "of 18 trials of the base agent errored or could not be judged"
 
 
-def test_base_agent_that_is_down_gives_no_verdict(folder):
+def test_base_agent_that_is_down_or_loses_half_its_trials_gives_no_verdict(folder):
     """Also if it is only needed later, since the score fell."""
     for options, base, head, reason in (
         ([AUTO], HALF, GOOD, f"9 {LOST}"),

@@ -53,7 +53,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_earlier_runs_of_same_suites_are_found_with_score_and_outcomes(folder):
+def test_latest_earlier_runs_of_same_suites_are_read_with_score_and_outcomes(folder):
     runs = earlier(folder, make_run(3))
     assert runs.keys() == {"run-0", "run-1", "run-2"}
     assert runs["run-1"].score == make_run(1).score == pytest.approx(50)

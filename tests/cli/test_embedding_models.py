@@ -36,9 +36,7 @@ def env_of(agent, models=None) -> dict[str, str]:
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | (models.env if models else {})
 
 
-def test_embedding_model_has_name_usage_and_cost_in_reports_and_no_budget_without_price(
-    tmp_path, agent, models
-):
+def test_embedding_model_usage_and_cost_are_reported_and_max_cost_needs_its_price(tmp_path, agent, models):
     name = "text-embedding-3-small"
     suite, env = write_suite(tmp_path, TEST), env_of(agent, models)
     ran = exits(0, "run", suite, "--loops=2", cwd=tmp_path, env=env)
@@ -61,7 +59,7 @@ def test_embedding_model_has_name_usage_and_cost_in_reports_and_no_budget_withou
     assert (ran.returncode, "--max-cost: there is no price for my-vectors" in ran.stderr) == (2, True)
 
 
-def test_failing_embedding_model_leaves_semantic_check_undecided(tmp_path, agent, models):
+def test_embedding_error_leaves_check_undecided_and_refused_key_stops_run(tmp_path, agent, models):
     models.always = world.fault(400, "this model does not embed")
     ran = exits(3, "run", write_suite(tmp_path, TEST), cwd=tmp_path, env=env_of(agent, models))
     assert "the embedding model could not be asked: OpenAI" in ran.stdout
@@ -73,7 +71,7 @@ def test_failing_embedding_model_leaves_semantic_check_undecided(tmp_path, agent
     assert "refused the key" in read_results(tmp_path)["run"]["stoppedBecause"]
 
 
-def test_key_or_embedding_model_is_only_required_if_needed(tmp_path, agent, folder):
+def test_semantic_check_needs_key_or_local_model_and_other_checks_need_neither(tmp_path, agent, folder):
     suite = write_suite(tmp_path, TEST)
     ran = ci_evals("run", suite, cwd=tmp_path, env=env_of(agent))
     assert (ran.returncode, agent.requests) == (2, [])

@@ -60,9 +60,7 @@ def write_endpoint_suite(folder: Any, adapter: str, **fields: Any) -> str:
 
 
 @pytest.mark.end_to_end
-def test_chat_completions_agent_has_tool_calls_as_evidence_and_a_wrong_key_stops_it(
-    tmp_path, openai_endpoint
-):
+def test_chat_completions_agent_reports_tool_calls_and_refused_key_stops_run(tmp_path, openai_endpoint):
     options = {"escalationTools": ["to_person"]}
     suite = write_endpoint_suite(tmp_path, "openai", model="refund-agent", adapterOptions=options)
     given = (f"--base-url={openai_endpoint.url}", f"--agent-key={endpoints.KEY}", "--debug")
@@ -147,13 +145,15 @@ def sending(body: str, text: str = "$.a") -> dict[str, Any]:
         ("http", sending("{{massage}}", "$.a["), "adapterOptions.reply.text: '$.a[' is not a JSONPath"),
     ],
 )
-def test_invalid_endpoint_settings_are_rejected_before_run(tmp_path, adapter, fields, text, monkeypatch):
+def test_invalid_endpoint_settings_are_rejected_with_reason_before_run(
+    tmp_path, adapter, fields, text, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert text in refusal("run", write_endpoint_suite(tmp_path, adapter, **fields), OFFLINE)
     assert not (tmp_path / "results").exists()
 
 
-def test_pull_request_of_fork_without_agent_key_is_skipped(tmp_path):
+def test_run_without_agent_key_is_skipped_only_in_pull_request_of_fork(tmp_path):
     """Elsewhere the same is a mistake, or the agent's to refuse."""
     event = json.loads((Path(__file__).parents[1] / "events/pull_request_fork.json").read_text())
     (tmp_path / "event.json").write_text(json.dumps(event))

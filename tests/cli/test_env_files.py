@@ -14,7 +14,7 @@ SUITE = (
 )
 
 
-def test_env_file_option_is_accepted_anywhere_among_arguments():
+def test_env_file_option_is_accepted_anywhere_before_double_dash():
     """Also before the command, which must not lose its supervisor by that."""
     for arguments, others, named in (
         (["run", "a.yaml"], ["run", "a.yaml"], []),

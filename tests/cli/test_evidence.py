@@ -90,7 +90,7 @@ def test_expected_error_passes_and_counts_toward_score(tmp_path):
     assert (results["score"], results["counts"]["scoredTrials"], results["counts"]["errors"]) == (90, 5, 0)
 
 
-def test_no_check_passes_if_last_message_got_no_reply(tmp_path):
+def test_checks_are_undecided_if_last_message_got_no_reply(tmp_path):
     """An agent that exits at a message may have done anything before."""
     first = {"text": "One moment."} | NOTHING
     checks = [one for one in NEGATIVE if "beforeTurn" not in one] + [

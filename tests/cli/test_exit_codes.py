@@ -89,7 +89,7 @@ run_command(lambda: app(args=[], standalone_mode=False), ["run"])
 """
 
 
-def test_repeated_signals_do_not_disturb_interrupted_end(tmp_path):
+def test_interrupted_command_writes_outputs_and_exits_130_despite_repeated_signals(tmp_path):
     """The second one of a cancelled job comes while the outputs are written."""
     outputs, summary, env = files_in(tmp_path)
     ran = run_program(SIGNALED_REPEATEDLY, tmp_path, **env)
@@ -223,7 +223,7 @@ def test_every_option_of_run_is_in_a_group():
 
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
-def test_help_fits_terminal_and_readable_width(columns, monkeypatch, capsys):
+def test_help_fits_terminal_and_100_columns_and_names_every_command(columns, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(columns))
 
     def help_of(*command):

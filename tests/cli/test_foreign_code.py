@@ -92,7 +92,7 @@ def assert_rejected(ran, agent, *texts: str) -> None:
         assert text in ran.stderr
 
 
-def test_suite_of_fork_or_unknown_commit_gets_no_key(workspace, agent, tmp_path):
+def test_suite_of_fork_or_unknown_commit_gets_no_key_unless_always_trusted(workspace, agent, tmp_path):
     """It was sent to the `baseUrl` that the fork's own suite named.
 
     A commit is unknown if the event does not name it, or if nothing can be known of it.
@@ -111,7 +111,7 @@ def test_suite_of_fork_or_unknown_commit_gets_no_key(workspace, agent, tmp_path)
     assert workspace.run("--pr-number=7", "--trust-suites=always").returncode == 0
 
 
-def test_trusted_suites_are_of_own_commit_own_branches_and_own_checkout(workspace, agent):
+def test_suites_of_own_commits_and_branches_are_trusted_but_no_other_checkout(workspace, agent):
     """So is the base commit of a fork, in a job with secrets."""
     assert workspace.run(event="push", GITHUB_SHA=workspace.theirs).returncode == 0
     assert workspace.api.requests == []
@@ -128,7 +128,7 @@ def test_trusted_suites_are_of_own_commit_own_branches_and_own_checkout(workspac
         assert_rejected(workspace.run(suites=suites, GITHUB_SHA=workspace.theirs), agent)
 
 
-def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent):
+def test_option_may_name_file_outside_of_foreign_checkout_but_not_in_it(workspace, agent):
     """Such a file says where keys go, what may be spent, or what the run is compared with."""
     for option, file in (
         ("--adapter-options", "options.yaml"),
@@ -150,7 +150,7 @@ def test_option_naming_file_of_foreign_checkout_is_rejected(workspace, agent):
         del agent.heard[:]
 
 
-def test_options_naming_program_or_with_trust_never_file_of_checkout_are_rejected(workspace, agent):
+def test_option_naming_program_or_untrusted_file_is_rejected_in_foreign_checkout(workspace, agent):
     (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
     for options in (["--adapter=command: sh agent.sh"], ["--start=sh agent.sh", f"--base-url={agent.url}"]):
         ran = workspace.run(*options, suites="demo:hr")
@@ -202,7 +202,9 @@ OPTIONS_IN_CHECKOUT = {
         ("a file of agents", "issue_comment"),
     ],
 )
-def test_agents_of_run_cannot_name_files_of_foreign_checkout(workspace, agent, name, event):
+def test_arms_base_agent_and_earlier_run_options_are_rejected_in_foreign_checkout(
+    workspace, agent, name, event
+):
     """Such a file says which code runs beside the secrets, and where keys go."""
     options = OPTIONS_IN_CHECKOUT[name]
     outside = workspace.folder.parent

@@ -126,7 +126,7 @@ def test_log_groups_trial_lines_and_masks_keys(tmp_path):
     assert any(line.startswith("[1/1]") for line in stderr[begin:end])
 
 
-def test_no_request_is_sent_outside_actions_or_for_a_push_without_comment_always(tmp_path, api):
+def test_github_gets_no_request_unless_baseline_or_comment_needs_one(tmp_path, api):
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     env = pull_request_job(tmp_path, api, GITHUB_ACTIONS="")
     done = run(tmp_path, "--baseline=none", "--comment=never", env=env, code=1)
@@ -328,7 +328,7 @@ def test_comment_command_posts_once_with_action_outputs_if_a_pull_request_is_ope
     assert (done.returncode, "no open pull request" in done.stderr) == (0, True)
 
 
-def test_comment_command_rejects_invalid_results(tmp_path, api):
+def test_comment_command_rejects_invalid_results_and_posts_nothing(tmp_path, api):
     """The second workflow takes what a stranger's job uploaded."""
     for text in ("", "{}", "[" * 100_000, '{"schemaVersion": 99}'):
         (tmp_path / "_results.json").write_text(text)
@@ -372,7 +372,7 @@ def test_rejected_run_writes_step_summary(tmp_path, arguments):
     assert (tmp_path / "outputs").read_text().count("invalid") == 1
 
 
-def test_step_summary_is_not_rejection_of_finished_run_or_of_validate(tmp_path):
+def test_step_summary_has_no_rejection_of_validate_or_of_run_without_verdict(tmp_path):
     """A step has one summary, and several commands may write to it."""
     env = job(tmp_path)
     assert ci_evals("validate", "away.json", cwd=tmp_path, env=env).returncode == 2

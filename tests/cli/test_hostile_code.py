@@ -138,7 +138,7 @@ def run_apart(folder, suite, *prefix, **variables):
 
 
 @pytest.mark.parametrize("tricks", TRICKS_OF_RUNS, ids=lambda tricks: next(iter(tricks)))
-def test_hostile_agent_code_does_not_end_the_run(tmp_path, tricks):
+def test_hostile_agent_code_errors_its_trial_and_reports_are_written_without_key(tmp_path, tricks):
     functions = [
         f"def trick_{number}(message):\n    {work}" for number, (work, _) in enumerate(tricks.values())
     ]
@@ -223,7 +223,7 @@ def test_detached_processes_of_program_are_ended_with_conversation(tmp_path):
     assert not open_descriptors(tmp_path / "left")
 
 
-def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
+def test_agent_output_is_only_in_agent_log_without_keys_and_runner_commands(tmp_path):
     ran = run_reply(
         tmp_path, "print('::error::owned', KEY); sys.stderr.write('more'); return message", code=0
     )
@@ -234,7 +234,7 @@ def test_output_of_agent_is_logged_apart_without_keys_and_commands(tmp_path):
     assert "owned" not in ran.stdout + ran.stderr
 
 
-def test_agent_that_closes_stdout_changes_folder_or_stops_run_does_not_break_it(tmp_path):
+def test_run_passes_although_agent_closes_stdout_changes_folder_and_suspends_run(tmp_path):
     """The supervisor hears of a stop on Linux."""
     stop = "os.kill(os.getppid(), signal.SIGSTOP); " if sys.platform == "linux" else ""
     ran = run_reply(tmp_path, f"sys.stdout.close(); os.chdir('/'); {stop}return message", tests=2, code=0)
@@ -416,7 +416,7 @@ JOB_VARIABLES = {
 }
 
 
-def test_code_of_suite_gets_no_keys_except_those_it_names(tmp_path):
+def test_suite_code_gets_no_keys_but_those_it_names_and_agent_gets_provider_keys(tmp_path):
     (tmp_path / "shop.py").write_text(CODE)
     program = [PYTHON, "shop.py"]
     check = {"criterion": "Checked", "strict": "python", "function": "shop:check"}

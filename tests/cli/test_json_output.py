@@ -38,7 +38,7 @@ def test_run_writes_its_results_as_json_and_the_rest_to_stderr(tmp_path):
 
 
 @pytest.mark.slow
-def test_agent_output_and_usage_errors_do_not_break_json_output(tmp_path):
+def test_json_on_stdout_is_free_of_agent_output_and_usage_errors(tmp_path):
     (tmp_path / "agent.py").write_text("def reply(message):\n    print('noise')\n    return message\n")
     check = {"criterion": "c", "strict": "contains", "text": "Hello", "turn": 1}
     suite = write_suite(tmp_path, {"evaluations": [check]}, adapter="python:agent:reply", apiKey=None)

@@ -69,7 +69,9 @@ def findings_of(folder, server: HTTPServer, provider, answers, *options):
 
 
 @pytest.mark.parametrize(("provider", "cases"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
-def test_unambiguous_judge_answer_is_read_despite_surrounding_text(tmp_path, httpserver, provider, cases):
+def test_judge_answer_is_read_despite_surrounding_text_or_undecided_if_ambiguous(
+    tmp_path, httpserver, provider, cases
+):
     findings = findings_of(tmp_path, httpserver, provider, [answer for answer, _ in cases.values()])
     for (name, (_, readable)), finding in zip(cases.items(), findings, strict=True):
         expected = ("passed", None, None) if readable else ("undecided", "judge_error", None)

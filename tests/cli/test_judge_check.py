@@ -64,7 +64,7 @@ def play(tmp_path):
         yield run
 
 
-def test_lenient_judge_fails_its_check_in_every_report_or_only_causes_warning(play, tmp_path):
+def test_lenient_judge_exits_3_in_every_report_or_only_warns_with_judge_check_warn(play, tmp_path):
     done, asked = play(lenient_judge, "--verbose")
     results = read_results(tmp_path)
     assert (done.returncode, asked, results["gate"]["passed"]) == (3, CONTROL_QUESTIONS, False)
@@ -117,7 +117,7 @@ def test_no_control_question_is_asked_if_nothing_is_judged_or_check_is_off(play,
         assert read_results(tmp_path)["judgeCheck"] is None
 
 
-def test_judge_check_of_baseline_is_reused_for_30_days_if_its_address_is_known(play, tmp_path):
+def test_passed_judge_check_of_baseline_is_reused_for_30_days_if_address_is_known(play, tmp_path):
     play(good_judge)
     base = tmp_path / "base.json"
     saved = read_results(tmp_path)
@@ -221,7 +221,7 @@ def test_runs_whose_judge_failed_its_check_are_not_compared(play, tmp_path):
     assert play(good_judge, "--max-drop=5", command=("compare", "good", "warned"))[0].returncode == 0
 
 
-def test_unreachable_judge_or_one_judge_of_a_panel_fails_the_check(play, tmp_path):
+def test_one_lenient_judge_of_panel_or_unreachable_judge_fails_the_check(play, tmp_path):
     def judge(asked):
         return good_judge(asked) if asked.model == "small" else lenient_judge(asked)
 

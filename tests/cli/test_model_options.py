@@ -24,7 +24,7 @@ def options_of(**options):
     return models_asked(RunSettings(suites=[], **options))
 
 
-def test_model_options_are_passed_on_with_an_odd_number_of_votes():
+def test_model_options_are_passed_on_and_panel_gets_next_odd_number_of_votes():
     adapter = options_of(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True)
     assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
     assert adapter.audit_user

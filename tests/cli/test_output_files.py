@@ -123,7 +123,7 @@ COMMANDS_THAT_READ_RESULTS = (
 )
 
 
-def test_killed_run_leaves_reports_that_say_it_has_not_finished(tmp_path, run_command):
+def test_reports_of_killed_run_say_unfinished_and_are_rejected_by_other_commands(tmp_path, run_command):
     (tmp_path / "results/badge.svg").write_text("<svg>100</svg>")
     shutil.copytree(tmp_path / "results", tmp_path / "kept")
 

@@ -61,7 +61,7 @@ def test_page_shows_redacted_conversations_of_baseline(tmp_path, agent):
     assert (f"{HELLO} ***" in page, secret in page) == (True, False)
 
 
-def test_page_is_named_in_last_line_and_output(tmp_path, step, capsys):
+def test_report_page_is_named_in_console_and_in_action_output(tmp_path, step, capsys):
     results = run_that_says("Hello.")
     assert publish(results, OutputPaths(tmp_path / "out"), RunContext()) == 0
     assert f"Reports: {tmp_path}/out/report.html" in capsys.readouterr().out

@@ -32,7 +32,7 @@ def trial_finished(number: int, *outcomes: str) -> TrialFinished:
     return TrialFinished(Trial(0, number, 1), plans.trial(*outcomes))
 
 
-def test_tally_shows_score_cost_and_time_left_without_resumed_trials():
+def test_tally_shows_score_cost_and_time_left_which_ignores_resumed_trials():
     now = iter([0.0, 30.0, 60.0, 90.0])
     plan = plans.make_plan(*({"name": str(n)} for n in range(4)))
     tally = progress.Tally(plan, prices.bundled, lambda: next(now))

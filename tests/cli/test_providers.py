@@ -142,7 +142,7 @@ def azure():
         yield {"AZURE_OPENAI_ENDPOINT": server.url_for(""), "OPENAI_API_VERSION": "2024-10-21"}
 
 
-def test_azure_models_are_deployments_and_key_is_not_shown(tmp_path, agent, azure, suite):
+def test_azure_deployments_run_with_key_of_each_variable_which_is_not_shown(tmp_path, agent, azure, suite):
     for name in ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "LLM_API_KEY"):
         env = env_of(agent, **azure, **{name: "azure-key-1"}, OPENAI_API_KEY="key-of-openai")
         ran = run(tmp_path, suite, env, "--judge-model=judge", "--user-model=user", provider="openai")
@@ -150,7 +150,9 @@ def test_azure_models_are_deployments_and_key_is_not_shown(tmp_path, agent, azur
         assert_not_written(tmp_path, "azure-key-1")
 
 
-def test_missing_azure_key_or_version_or_anthropic_key_is_rejected(tmp_path, agent, azure, suite):
+def test_missing_azure_key_azure_version_or_anthropic_key_names_variable_to_set(
+    tmp_path, agent, azure, suite
+):
     """OpenAI's own key is not sent to Azure."""
     openai_key = azure | {"OPENAI_API_KEY": "key-of-openai"}
     no_version = azure | {"AZURE_OPENAI_API_KEY": "azure-key-1", "OPENAI_API_VERSION": ""}

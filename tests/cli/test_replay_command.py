@@ -139,7 +139,7 @@ def test_run_recorded_with_keys_is_replayed_in_fork_without_keys(tmp_path):
 
 
 @pytest.mark.slow
-def test_recording_without_trials_is_replayed_without_key(tmp_path):
+def test_replay_of_recording_without_trials_needs_no_key_and_has_no_verdict(tmp_path):
     write_suite(tmp_path, {}, agentId="agent-1")
     write_recording(tmp_path, RecordedSuite(file="suite.json", name="Stub", adapter="aui"), provider="openai")
     ran = ci_evals("run", "suite.json", "--replay=.", "--comment=never", cwd=tmp_path, env=fork_job(tmp_path))
@@ -156,7 +156,7 @@ def write_recording(folder, *recorded, torn="", **models):
     return folder
 
 
-def test_replay_uses_recorded_provider_and_models_and_records_nothing(tmp_path):
+def test_replay_uses_recorded_provider_and_models_and_rejects_conflicting_options(tmp_path):
     for options, message in (
         ({"record": tmp_path}, "a replay has nothing to record"),
         ({"resume": tmp_path}, "Omit `resume=`"),

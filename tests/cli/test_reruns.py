@@ -169,7 +169,7 @@ def test_rerun_of_broken_agent_still_fails_and_counts_each_trial_once(pull):
         assert runs == [(1, 6, False), (2, 6, False)]
 
 
-def test_later_artifact_does_not_replace_attempt_nor_pass_if_unreadable(pull):
+def test_later_artifact_of_attempt_neither_replaces_it_nor_passes_if_unreadable(pull):
     first = pull.first(6)
     for test in first["suites"][0]["tests"]:
         test["trials"] = []
@@ -319,7 +319,7 @@ def test_run_does_not_pass_if_results_of_earlier_attempt_are_unreadable(pull):
         pull.api.artifacts.clear()
 
 
-def test_run_does_not_pass_if_artifact_of_earlier_attempt_expired(pull):
+def test_expired_attempt_is_pooled_from_later_attempt_or_prevents_pass(pull):
     first = pull.first(2)
     whole = pull.api.artifacts[0]
     pull.attempt(2)
@@ -388,7 +388,7 @@ def test_api_fault_is_not_mistaken_for_missing_permission(pull):
         assert (code, UNREADABLE in second["gate"]["reasons"][0]) == (3, True), (name, pull.log)
 
 
-def test_rerun_without_permission_or_with_replace_is_not_pooled(pull):
+def test_replaced_rerun_is_not_pooled_and_pooling_needs_permission_to_read_actions(pull):
     pull.first(6)
     code, replaced = pull.attempt(2, "--reruns=replace", "--baseline=none", leaves=False)
     assert (code, replaced["run"]["reruns"], replaced["counts"]["trials"]) == (0, None, 6)
@@ -408,7 +408,7 @@ def test_rerun_has_no_verdict_if_earlier_attempt_could_not_be_pooled(pull, optio
     assert (code, second["run"]["pooled"]) == (expected, []), pull.log
 
 
-def test_pooling_is_rejected_for_partial_runs_and_omitted_for_forks(folder, api):
+def test_pooling_is_rejected_for_partial_runs_or_outside_github_and_skips_forks(folder, api):
     pull = PullRequest(folder, api, repository=FORK)
     pull.run["head_repository"] = {"id": FORK_ID}
     pull.attempt(1, "--reruns=pool", failures=6)
@@ -462,7 +462,7 @@ def test_errored_trials_are_replaced_by_rerun(pull):
     assert (second["run"]["pooled"][0]["trials"], second["run"]["pooled"][0]["passed"]) == (4, None)
 
 
-def test_rounds_and_base_agent_trials_are_pooled(pull):
+def test_trials_of_rounds_and_base_agent_are_pooled_if_agent_options_agree(pull):
     (pull.folder / "base.py").write_text('def reply(message):\n    return "Hello!"\n')
     sides = ("--against=adapter=python:base:reply", "--both-sides=always")
     sides += ("--regression=significant", "--min-score=0", "--baseline=none")

@@ -57,7 +57,7 @@ def outcomes(folder):
 
 
 @pytest.mark.end_to_end
-def test_demo_runs_without_key_or_network(tmp_path):
+def test_demo_suites_pass_without_key_or_network_and_leave_every_report(tmp_path):
     ran = run(tmp_path, None, "demo:hr", "demo:retail", "--provider=offline", "--parallel=4")
     results = read_results(tmp_path)
     assert [suite["name"] for suite in results["suites"]] == ["HR assistant", "Retail assistant"]
@@ -364,7 +364,7 @@ def test_options_are_read_from_environment_below_command_line(tmp_path, agent):
     assert not (tmp_path / "elsewhere/junit.xml").exists()
 
 
-def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
+def test_reports_go_to_temporary_folder_without_verdict_if_output_folder_fails(tmp_path, agent):
     suite = write_suite(tmp_path)
     outputs, report = tmp_path / "outputs", tmp_path / "results/junit.xml"
     reply = agent.answer
@@ -388,14 +388,14 @@ def test_reports_are_written_elsewhere_if_output_folder_fails(tmp_path, agent):
     assert "invalid" in outputs.read_text()
 
 
-def test_unwritable_action_outputs_are_only_a_warning(tmp_path, agent):
+def test_unwritable_action_outputs_cause_only_a_warning(tmp_path, agent):
     for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         ran = run(tmp_path, agent, write_suite(tmp_path), **{name: str(tmp_path)})
         assert "warning: the action's outputs or step summary are incomplete" in ran.stderr
     assert (tmp_path / "results/_results.json").is_file()
 
 
-def test_results_record_options_without_secrets_digests_and_raw_replies(tmp_path, agent):
+def test_results_record_public_options_changed_digests_and_raw_replies_if_debug(tmp_path, agent):
     env = {"CI_EVALS_AGENT_HEADERS": "x-tenant: tenant-secret-1"}
     suite = write_suite(tmp_path)
     run(tmp_path, agent, suite, "--retries=0", **env)
@@ -493,7 +493,7 @@ def test_blocked_message_fails_one_trial_and_run_continues(tmp_path):
     assert "key" not in ran.stdout
 
 
-def test_critical_judged_tests_are_not_checked_without_judge(tmp_path):
+def test_critical_test_without_judge_is_checked_only_by_its_strict_criteria(tmp_path):
     """A strict criterion of a critical test that fails still fails the run."""
     kind, hello = {"criterion": "Is kind"}, {"criterion": "c", "strict": "contains", "text": "Hello"}
     judged = {"name": "Judged", "critical": True, "evaluations": [kind]}

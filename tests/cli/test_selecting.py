@@ -99,7 +99,7 @@ def commit_suite_with_paths(folder):
     return git(folder, "rev-parse", "HEAD")
 
 
-def test_only_failed_reruns_failures_and_reuses_passed_results(tmp_path, agent):
+def test_only_failed_reuses_passed_results_also_in_resumed_runs_and_merged_shards(tmp_path, agent):
     assert earlier(agent, tmp_path) == 1
     agent.workflows.append("refund")
     ran = run_expecting(agent, tmp_path, "--only-failed=earlier", played=1)
@@ -132,7 +132,7 @@ def test_only_failed_reruns_failures_and_reuses_passed_results(tmp_path, agent):
     assert read_results(tmp_path)["counts"]["taken"] == 1
 
 
-def test_only_failed_compares_rerun_tests_and_reruns_those_with_other_definition(tmp_path, agent):
+def test_only_failed_compares_only_rerun_tests_and_reruns_redefined_ones(tmp_path, agent):
     """A reused result would make a drop look smaller."""
     earlier(agent, tmp_path)
     options = ("--only-failed=earlier/_results.json", "--baseline=earlier", "--output-dir=second")
@@ -496,7 +496,7 @@ def github_without_git(tmp_path, agent):
         yield api
 
 
-def test_changed_files_come_from_github_and_every_test_runs_without_them(tmp_path, agent, github_without_git):
+def test_changed_files_without_git_come_from_github_or_every_test_runs(tmp_path, agent, github_without_git):
     """Since the base branch and since the commit of the baseline, if git is missing."""
     options, api = ("--changed-since=origin/main", "--baseline=earlier"), github_without_git
     run_expecting(agent, tmp_path, *options, played=1, **api.environ)

@@ -133,7 +133,7 @@ def no_process_left(folder: Path) -> bool:
 
 @linux_only
 @pytest.mark.parametrize(("text", "code"), [("Hello", Exit.PASSED), ("Goodbye", Exit.FAILED)])
-def test_agent_is_started_and_ended_with_run_and_its_output_kept(folder, port, text, code):
+def test_started_agent_ends_with_run_and_its_output_is_kept_without_key(folder, port, text, code):
     run(folder, suite(folder, port, texts=(text,)), code=code)
     assert no_process_left(folder)
     log = log_of(folder)
@@ -149,7 +149,7 @@ def test_stopped_agent_gets_time_to_save_its_work(folder, port, command):
     assert no_process_left(folder)
 
 
-def test_start_of_suite_runs_and_missing_program_is_reported_in_folder_of_suite(folder, port):
+def test_start_command_runs_in_folder_of_suite_and_start_option_in_current_folder(folder, port):
     """The option `--start` runs where ci-evals does, for every suite."""
     evals = folder / "evals"
     evals.mkdir()
@@ -266,7 +266,7 @@ def test_port_in_use_stops_run_before_start(folder, port):
             assert not (folder / "starts").exists()
 
 
-def test_wait_for_without_start_waits_for_running_agent(folder, port):
+def test_wait_for_without_start_waits_for_running_agent_until_start_timeout(folder, port):
     theirs = subprocess.Popen([sys.executable, "server.py", str(port)], cwd=folder)
     try:
         run(folder, suite(folder, port, start=None), f"--wait-for={port}")
@@ -383,7 +383,7 @@ INVALID_OPTIONS = {
 }
 
 
-def test_invalid_start_options_are_rejected_before_start(folder, port):
+def test_invalid_start_options_are_rejected_with_reason_before_start(folder, port):
     for option, message in INVALID_OPTIONS.items():
         fields = {"baseUrl": None} if option == "--adapter=demo" else {}
         ran = run(folder, suite(folder, port, **fields), option, code=Exit.USAGE)
@@ -391,7 +391,7 @@ def test_invalid_start_options_are_rejected_before_start(folder, port):
     assert not (folder / "starts").exists()
 
 
-def test_start_command_without_address_to_wait_for_is_rejected(folder):
+def test_start_command_needs_valid_address_to_wait_for_unless_adapter_has_one(folder):
     ran = run(folder, write_suite(folder, start="python server.py 1"), code=Exit.USAGE)
     assert "waitFor: is missing, and so is baseUrl" in ran.stderr
     for adapter in ("adk", "rasa"):  # their servers have an address of their own

@@ -79,7 +79,7 @@ def test_tool_checks_fail_for_wrong_calls_and_are_undecided_without_evidence(fol
         assert outcomes(trial) == expected, (case, [finding["reason"] for finding in trial["findings"]])
 
 
-def test_tool_calls_are_also_workflows_and_params_or_derived_from_workflows(folder):
+def test_tool_calls_give_workflows_and_params_or_are_derived_from_workflows(folder):
     script(folder, [LOOK_UP, REFUND], [])
     _, trial = run(folder, [{"criterion": "x", "strict": "tool_used", "toolName": "refund"}])
     first, second = trial["turns"]

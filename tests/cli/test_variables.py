@@ -75,7 +75,7 @@ def test_list_option_overrides_its_variable(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_command_rejects_misspelled_variable(tmp_path):
+def test_misspelled_variable_is_rejected_by_every_command_and_unknown_one_warned_of(tmp_path):
     for command in (
         ["run", "demo:hr", "--provider=offline"],
         ["plan", "demo:hr"],

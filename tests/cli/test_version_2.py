@@ -83,7 +83,7 @@ def test_version_2_results_are_read_without_loss_but_only_if_allowed(name):
     assert str(refused.value) == f"{file_of(name)}: {REJECTION}"
 
 
-def test_other_commands_reject_version_2_results(folder):
+def test_odds_show_merge_comment_gate_and_only_failed_reject_version_2_results(folder):
     for command in (
         ("odds", "main"),
         ("show", "main"),
