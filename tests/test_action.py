@@ -122,11 +122,14 @@ def test_output_finished_is_false_if_time_limit_stops_run(step):
     assert (done.returncode, step.outputs["finished"]) == (3, "false")
 
 
-def test_args_input_runs_other_command_and_help_names_ci_evals(step):
+def test_args_input_runs_other_command(step):
     """The runner hands over all inputs, with their defaults."""
     done = play(step, "list-suites", **declared() | {"args": "list-suites", "github-token": "ghs_1"})
     assert done.returncode == 0, done.stderr
     assert "demo:hr" in done.stdout
+
+
+def test_help_in_action_names_ci_evals_and_writes_no_summary(step):
     done = play(step, "run", "--help")
     assert (done.returncode, done.stderr, step.summary) == (0, "", "")
     assert "ci-evals run" in done.stdout

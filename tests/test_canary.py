@@ -232,7 +232,7 @@ def test_run_outputs_and_prompts_contain_no_secret_that_agents_or_models_echo(tm
 
 
 def label_and_calibrate(workspace, env, canaries):
-    """What `label` and `calibrate` leave of a run, and say, where a person tells secrets in a note."""
+    """Outputs of `label` and `calibrate` for a run in which a person writes secrets into a note."""
     texts = [ci_evals("label", "results", cwd=workspace, env=env)]
     sheet = workspace / "labels/sheet.csv"
     rows = list(csv.DictReader(sheet.read_text(encoding="utf-8-sig").splitlines(keepends=True)))

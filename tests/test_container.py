@@ -66,7 +66,7 @@ def step(tmp_path):
 
 
 def options(step: Step, inputs: dict[str, str]) -> list[str]:
-    """What stands between `docker run` and the image: the runner's mounts, folder and variables."""
+    """Arguments between `docker run` and the image: the runner's mounts, folder and variables."""
     mounts = ["--volume", f"{step.folder}:/github", "--workdir", "/github/workspace", "--network", "host"]
     variables = step.variables("/github", inputs).items()
     return [*mounts, *(part for name, value in variables for part in ("--env", f"{name}={value}"))]

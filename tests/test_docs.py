@@ -78,10 +78,13 @@ def test_code_and_suites_of_readme_and_skill_are_valid():
     assert [is_offline(evaluation) for evaluation in test.evaluations] == [True, False]
 
 
-def test_generated_pages_are_current_and_readme_and_judge_page_short():
-    """`make reference` writes them. README and judge page are short."""
+def test_readme_and_judge_page_are_short():
     assert len(README.splitlines()) <= 350
     assert len(re.findall(r"[A-Za-z0-9][\w'’.-]*", page("judge.md"))) <= 2000
+
+
+def test_generated_pages_are_current():
+    """`make reference` writes them."""
     pages = reference.pages()
     assert len(pages) >= 5
     for name, text in pages.items():
@@ -108,11 +111,14 @@ def test_documented_commands_have_valid_arguments(words):
     vars(typer.main.get_command(app))["commands"][name].make_context(name, rest)
 
 
-def test_docs_pictures_are_up_to_date_and_site_navigation_lists_every_page_once():
+def test_docs_pictures_are_up_to_date():
     """`make pictures` draws them again."""
     assert pictures.DIGEST.read_text().strip() == pictures.digest()
     for picture in re.findall(r"docs/images/[\w.-]+", README):
         assert (ROOT / picture).stat().st_size > 10_000
+
+
+def test_site_navigation_lists_every_page_once():
     site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
     listed = re.findall(r"[\w/-]+\.md", str(site["nav"]))
     pages = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
@@ -190,7 +196,7 @@ def test_strict_check_examples_are_valid_cover_every_condition_and_decide():
 
 
 @each_row("paper", PAPERS)
-def test_links_lead_to_headings_and_package_is_not_installed_from_index(paper):
+def test_links_lead_to_existing_files_and_headings(paper):
     file = ROOT / paper
     for link in re.findall(r"\]\(([^)]+)\)", file.read_text()):
         if not link.startswith("https://"):
@@ -198,9 +204,13 @@ def test_links_lead_to_headings_and_package_is_not_installed_from_index(paper):
             target = file.parent / path if path else file
             assert target.exists(), link
             assert not anchor or anchor in anchors(target.read_text()), link
-    # No index has the package: only an extra of an installed one can be asked for by name.
+
+
+@each_row("paper", PAPERS)
+def test_no_paper_installs_package_from_index(paper):
+    """No index has it: only an extra of an installed one can be asked for by name."""
     named = rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)"
-    assert not re.search(named, file.read_text())
+    assert not re.search(named, (ROOT / paper).read_text())
 
 
 def anchors(text):

@@ -91,7 +91,7 @@ class Run:
         return json.loads((self.folder / "results/_results.json").read_text())
 
     def reports(self) -> dict[str, str]:
-        """What was written for the run, without what no two runs have in common."""
+        """The reports of the run, without what no two runs have in common."""
         folder = self.folder / "results"
         results = self.results()
         results["run"].pop("id")

@@ -118,7 +118,7 @@ class FaultOutcome:
 
 
 async def run_with_fault(place: RequestKind, fault: Fault, *, lasts: bool) -> FaultOutcome:
-    """What a run of one trial comes to where a fault is met at the first request of a place, or at all."""
+    """The outcome of a run of one trial with a fault at the first request of a place, or at all of them."""
     draw = (faults.always if lasts else faults.once)(place, fault)
     draws = (draw, faults.none) if place in AGENT else (faults.none, draw)
     seconds = UNANSWERED.get(fault, SECONDS)

@@ -36,7 +36,7 @@ class Gated(Actions):
     """A job that runs a tool's evals, then gates the file that it wrote."""
 
     def of_tool(self, tool: str) -> dict[str, str]:
-        """What the example gives the action, and nothing else."""
+        """The inputs that the example gives the action, and nothing else."""
         steps = yaml.safe_load((ROOT / f"examples/gate-{tool}.yml").read_text())["jobs"]["gate"]["steps"]
         (given,) = [step["with"] for step in steps if step.get("id") == "evals"]
         uploads = [step["with"] for step in steps if "with" in step]

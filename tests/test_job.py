@@ -96,7 +96,7 @@ async def run_killed_after(folder, plan, after: int, agent=None, **fields) -> Re
 
 
 def alike(results: Results) -> dict:
-    """What must not differ where a run was interrupted: all but times, and what was resumed."""
+    """All that an interruption must not change: everything but times, and what was resumed."""
     data = dataclass_json.to_value(results)
     for name in ("finishedAt", "durationSeconds", "resumed"):
         del data["run"][name]
@@ -208,6 +208,9 @@ def test_time_limit_interrupts_trials_and_exits_3_unless_run_ends_before():
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
     assert results.run.stopped_because == "the time limit is reached (max-duration=50)"
     assert results.suites[0].tests[1].trials[0].error == "the run was ended meanwhile"
+
+
+def test_time_limit_that_is_not_finite_is_rejected():
     for seconds in (math.inf, math.nan):  # the results could not show it
         with pytest.raises(UsageError, match=r"`max_duration=(inf|nan)`: it is not a limit"):
             Limits(max_duration=seconds)
@@ -280,7 +283,7 @@ async def test_run_stops_if_agent_or_judge_is_down_and_resumes_failed_trials_onl
 
 
 async def test_alternating_and_simultaneous_failures_are_not_failures_in_a_row():
-    """As many as play at a time may fail together."""
+    """Trials that play at a time may fail together."""
 
     async def statuses(failing, trials, parallel):
         options, agent = Options(parallel=parallel, retries=0), agent_by_test(dict.fromkeys(failing, gone))
@@ -367,14 +370,17 @@ async def test_run_stopped_by_rejected_key_in_mid_run_can_be_resumed(tmp_path):
     assert (trial_statuses(results), results.gate.exit_code) == (["completed"] * 4, 0)
 
 
-async def test_replay_is_not_resumed_as_run_nor_recorded_run_with_other_settings(tmp_path):
-    """Nobody would see that its answers are those of an earlier run, or that a recording lacks answers."""
+async def test_journal_of_replay_is_not_resumed_by_run(tmp_path):
+    """Nobody would see that its answers are those of an earlier run."""
     origin = Origin(how="replay", run="earlier", started_at=build.STARTED_AT)
     await journaled(tmp_path, plan_of(1), facts=RunFacts(origin=origin))
     with pytest.raises(UsageError, match=r"where its answers are from \(`replay=`\)"):
         await journaled(tmp_path, plan_of(1), resume=True)
-    (tmp_path / "recorded").mkdir()
-    journal = Journal(tmp_path / "recorded", record=tmp_path / "recording")
+
+
+async def test_recording_is_rejected_if_trials_are_played_by_other_processes(tmp_path):
+    """Nobody would see that the recording lacks answers."""
+    journal = Journal(tmp_path, record=tmp_path / "recording")
 
     def start(*_):
         raise AssertionError("nothing is to be started")

@@ -38,9 +38,12 @@ def test_banned_wording_is_found_across_lines_and_cases(text):
     assert violations(text.replace(" ", "\n", 1).upper())
 
 
-def test_wording_check_accepts_plain_text_and_has_hints_and_skips_docstrings(tmp_path):
+def test_wording_check_accepts_plain_text_and_has_a_hint_for_each_pattern():
     assert {text: violations(text) for text in FINE if violations(text)} == {}
     assert all(PATTERNS.values())
+
+
+def test_wording_check_reads_messages_with_gaps_and_skips_docstrings(tmp_path):
     file = tmp_path / "module.py"
     file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
     assert list(messages(file))[:2] == ["one", "… is … two"]

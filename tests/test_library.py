@@ -138,11 +138,14 @@ async def test_runs_are_comparable_only_with_same_judge_model(tmp_path):
     assert (other.comparable, other.reasons) == (False, ("the judge changed from one to two",))
 
 
-async def test_budget_needs_prices_and_gives_no_verdict_if_it_ends_before_rounds(tmp_path):
+async def test_max_cost_without_price_of_judge_is_rejected_before_run(tmp_path):
     judge = answering("pass", "nobody")
     with pytest.raises(UsageError, match="no price for nobody"):
         await run_judged(tmp_path, judge, policy=Policy(max_cost=5))
     assert not judge.prompts
+
+
+async def test_run_that_spends_max_cost_before_end_of_rounds_has_no_verdict(tmp_path):
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
     judge = fakes.ScriptedLLM([Completion(fakes.judge_answer("pass"), 10, 0)], model="one")
     policy = Policy(max_cost=0.05, min_score=100)
@@ -222,8 +225,11 @@ async def test_agent_that_does_not_start_gives_no_verdict(port):
     assert results.gate.exit_code == 3
     assert "ended with exit code 7 before anything answered" in results.run.stopped_because
     assert "(its output ends: no model)" in results.run.stopped_because
+
+
+async def test_malformed_wait_for_is_rejected(port):
     with pytest.raises(UsageError, match="`wait_for=`: '8o80' is neither"):
-        await ci_evals.run_suite(offline(base_url=url, wait_for="8o80"), GREETS)
+        await ci_evals.run_suite(offline(base_url=f"http://127.0.0.1:{port}", wait_for="8o80"), GREETS)
 
 
 async def test_write_reports_and_format_functions_return_all_reports(tmp_path):

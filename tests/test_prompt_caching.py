@@ -31,7 +31,7 @@ CRITERIA = (
 
 @dataclass
 class PromptCache:
-    """What a provider has kept, and what it says of each prompt."""
+    """The cache of a provider, and the counts that it reports of each prompt."""
 
     models: world.Models
     kept: list[str] = field(default_factory=list)

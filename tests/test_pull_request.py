@@ -173,7 +173,7 @@ def test_fork_without_secrets_is_skipped_and_second_workflow_comments(with_basel
 
 
 def test_fork_that_weakens_gate_fails_without_a_key(with_baseline):
-    """What suites and gate require is compared without a key. If it is not known, there is no verdict."""
+    """The requirements of suites and gate are compared without a key; if unknown, there is no verdict."""
     actions, api = with_baseline, with_baseline.api
     api.permissions.discard("pull-requests: write")
     api.add_pull(8, FORKED, repository=FORK)

@@ -144,7 +144,7 @@ def test_secrets_in_any_spelling_are_redacted_and_other_text_is_kept(keys, value
 
 
 def test_json_text_contains_no_key_after_parsing():
-    """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
+    """A reader of JSON sees the characters that an escape (`\\u200b`) hides; other texts stay as they are."""
     redactor = Redactor(keys=["sk-abc-123456"])
     hidden = "\u200b".join("it is sk-abc-123456")
     message = json.dumps({"reasoning": hidden, "of": ["sk-abc-123456"]}, indent=1)
@@ -190,7 +190,7 @@ def test_repetitive_text_does_not_slow_redaction(unit):
     ],
 )
 def test_key_with_invisible_characters_is_redacted(echo):
-    """What the reports remove, invisible characters and terminal escapes, does not lay the key open."""
+    """Reports remove invisible characters and terminal escapes, which would lay the key open."""
     shown = Redactor(keys=["API_KEY_a3f09b62"]).text(f"your key: {echo}!")
     assert MASK in shown
     for text in (shown, bare(shown)):
@@ -198,9 +198,12 @@ def test_key_with_invisible_characters_is_redacted(echo):
     assert Redactor(keys=["\ufeffAPI_KEY_a3f09b62"]).text("my API_KEY_a3f09b62") == f"my {MASK}"
 
 
-def test_model_is_redacted_in_lists_keys_and_numbers_and_only_of_keys_on_request():
+def test_redactor_of_only_keys_keeps_values():
     only_keys = Redactor(keys=["sk-12345678"], values=["customer-77"]).only_keys
     assert only_keys.text("customer-77 with sk-12345678") == f"customer-77 with {MASK}"
+
+
+def test_model_is_redacted_in_lists_keys_of_objects_and_numbers():
     redactor = Redactor(keys=["sk-12345678"], values=["40050060"])
     turn = build.turn(
         agent="your key is sk-12345678",

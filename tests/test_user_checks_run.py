@@ -89,7 +89,7 @@ async def test_retries_count_agent_failures_not_user_violations():
 
 
 async def test_trial_with_invalid_user_is_finished_and_stopping_run_does_not_retry_it():
-    """What has no valid result for the infrastructure's fault a journal forgets: a resumed run retries it."""
+    """A journal forgets trials without result by fault of the infrastructure: a resumed run retries them."""
     stop, kept, plan = Stop(), [], make_plan(TEST)
 
     def says(test, heard):
@@ -254,13 +254,13 @@ def seeded_agent(rate: float, seed: object, asks: str) -> fakes.ScriptedAgent:
 
 
 def within(count: int, of: int, share: float) -> bool:
-    """Whether so many are no surprise: within 3.3 standard errors, as 999 of 1,000 are."""
+    """Within 3.3 standard errors, as 999 of 1,000 are: so many are no surprise."""
     return abs(count - of * share) <= 3.3 * (of * share * (1 - share)) ** 0.5
 
 
 @pytest.mark.parametrize("rule", VIOLATIONS)
 async def test_excluded_share_equals_squared_violation_rate(rule):
-    """What is scored are the good users alone."""
+    """Only the good users are scored."""
     trials, rate, quality = 120, 0.4, 0.7
     evaluations = [*TEST["evaluations"], {"criterion": CRITERION, "strict": "not_escalated"}]
     plan = make_plan(TEST | {"loops": trials, "evaluations": evaluations})
@@ -294,7 +294,7 @@ SKIPPING = TEST | {
 
 
 async def test_stop_before_fixed_line_is_retried_once_then_excludes_trial():
-    """What the author wanted asked is asked in the second conversation, or nothing is decided on it."""
+    """A line that the author wanted asked is asked in the second conversation, or decides nothing."""
     plan = make_plan(SKIPPING, maxTurns=2)
     (result,) = await play(plan, agent(), user(STOP_MARKER, "Cancel it, please."))
     assert (result.status, result.score) == ("completed", 100)

@@ -27,7 +27,7 @@ def named_first(prompt: Prompt) -> str:
 
 
 def truth(prompt: Prompt) -> str:
-    """What is so, as the criterion says to those who look."""
+    """The truth, as the criterion tells those who look."""
     return prompt_block(prompt.text, "criterion").split()[0]
 
 
@@ -66,8 +66,8 @@ def wrong_share(results: Results) -> float:
     return sum(wrong) / len(wrong)
 
 
-async def test_three_votes_remove_most_random_judge_errors_and_even_votes_are_rejected(tmp_path):
-    """Of a judge that errs in 10 % of its votes, 2.8 % of the verdicts; and its agreement is found."""
+async def test_three_votes_remove_most_random_judge_errors_and_agree_as_computed(tmp_path):
+    """A judge that errs in 10 % of its votes errs in 2.8 % of the verdicts."""
     one, _ = await run(tmp_path, erring, 1)
     three, llm = await run(tmp_path, erring, 3)
     assert wrong_share(one) == pytest.approx(ERROR, abs=0.04)
@@ -87,6 +87,9 @@ async def test_three_votes_remove_most_random_judge_errors_and_even_votes_are_re
     compared = RunComparer(three, one).comparison()
     assert not compared.comparable
     assert compared.reasons == ("the judge changed from m to m with 3 votes",)
+
+
+def test_even_number_of_judge_votes_is_rejected():
     with pytest.raises(UsageError, match="judge_votes=2: it takes an odd number"):
         Participants(fakes.ScriptedAgent(), judge_votes=2)
 

@@ -43,7 +43,7 @@ def named(file):
 
 
 def ours(job):
-    """What the steps of a job that use our action give it."""
+    """Inputs of the steps of a job that use our action."""
     return [step.get("with", {}) for step in job.get("steps", ()) if OURS.match(step.get("uses", ""))]
 
 
@@ -76,7 +76,7 @@ def key(inputs):
 
 
 def compares(workflow, inputs):
-    """Whether this use of our action looks for a baseline on GitHub."""
+    """This use of our action looks for a baseline on GitHub."""
     if "args" in inputs:
         command, options = parsed(inputs["args"])
         return command == "merge" and options["baseline"] in {None, "auto"}
@@ -85,7 +85,7 @@ def compares(workflow, inputs):
 
 
 def comments(workflow, inputs):
-    """Whether this use of our action posts a comment."""
+    """This use of our action posts a comment."""
     if "args" in inputs:
         return parsed(inputs["args"])[0] == "comment"
     by_itself = inputs.get("comment") != "never" and "shard" not in inputs
@@ -93,7 +93,7 @@ def comments(workflow, inputs):
 
 
 def of_a_pull_request(workflow):
-    """Whether the workflow is only started for a pull request: its results are never a baseline."""
+    """The workflow is only started for a pull request: its results are never a baseline."""
     return "pull-request" in ((workflow["on"].get("workflow_dispatch") or {}).get("inputs") or {})
 
 
@@ -148,7 +148,7 @@ def test_results_and_attempts_are_uploaded_as_later_runs_download_them(workflow,
 
 
 def pools(job, inputs):
-    """Whether this use of our action adds the trials of earlier attempts to its own."""
+    """This use of our action adds the trials of earlier attempts to its own."""
     permitted = job["permissions"].get("actions") == "read"
     whole = "suites" in inputs and not {"replay", "shard", "changed-since"} & set(inputs)
     return permitted and whole and inputs.get("reruns") != "replace"
@@ -335,13 +335,16 @@ def test_badge_workflow_replaces_its_branch(tmp_path):
     assert git(remote, "rev-list", "--count", "ci-evals-badge") == "1"
 
 
-def test_example_scripts_need_no_unusual_program_and_use_existing_outputs():
+def test_example_scripts_call_only_git():
     """Own runners have a shell and git, but often no `jq`, and a condition that asks it fails open."""
     jobs = [job for file in EXAMPLES if file not in WITH_GATE for job in read(file)["jobs"].values()]
     shells = [job.get("steps", ()) for job in jobs if not using(job, "actions/setup-python")]
     scripts = [step["run"] for steps in shells for step in steps if "run" in step]
     lines = [line for text in scripts for line in re.sub(r"#.*|\\\n", "", text).splitlines()]
     assert {line.split()[0] for line in lines if line.strip()} <= {"git"}
+
+
+def test_examples_use_existing_action_outputs():
     for file in EXAMPLES:
         asked = re.findall(r"steps\.evals\.outputs\.([\w-]+)", file.read_text())
         assert set(asked) <= set(ACTION["outputs"])

@@ -153,7 +153,7 @@ async def test_teardown_runs_after_failure_and_its_own_failure_is_a_warning():
 
 
 async def test_interrupted_run_runs_teardown_which_knows_session_and_user_data():
-    """What the agent did in the conversation can be found and removed."""
+    """It can find and remove whatever the agent did in the conversation."""
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedAgent):
@@ -318,7 +318,6 @@ def test_signal_ends_run_after_teardown(suite, tmp_path, number):
 
 
 async def test_judge_but_not_user_sees_probed_state_without_secrets():
-    """The simulated user does not see it."""
     quoted = fakes.judge_answer("pass", "The row says so.", (2, '"status": "refunded"'))
     judge, user = fakes.ScriptedLLM([quoted]), fakes.ScriptedLLM(["More", "###STOP###"])
     key = "shop-key-4f81aa02"
@@ -423,7 +422,6 @@ async def test_traced_agent_reports_state():
 
 
 def test_agent_state_check_needs_own_probe_if_adapter_reports_no_state():
-    """With a probe of its own the suite is accepted."""
     test = {**STATE_TEST, "guidelines": "g"}
     suite = {"adapter": "openai", "model": "m", "baseUrl": "http://a", "tests": [test]}
     with pytest.raises(SuiteError) as error:

@@ -48,7 +48,7 @@ def _answer(asked: world.ModelRequest) -> str:
 
 
 def _next_message(asked: world.ModelRequest) -> str:
-    """What the user of a run without a model would say: who knows the data that the agent asks for."""
+    """The lines of a user without a model, who knows the data that the agent asks for."""
     turns = _within("conversation", asked.text) or []
     texts = [SimpleNamespace(user=turn["you"], agent=turn["agent"]) for turn in turns]
     test = SimpleNamespace(user_info=_within("user_info", asked.system) or {})

@@ -21,7 +21,7 @@ Look = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Where the browser is. Tests that need one are skipped where there is none, but not in CI."""
+    """The path of the browser. Tests that need one are skipped without it, but not in CI."""
     if result := page_watch.chromium():
         return result
     reason = "no Chromium: install it (Debian: apt-get install chromium), or name it in CHROMIUM"

@@ -73,8 +73,8 @@ def test_accessibility_check_finds_missing_text_and_low_contrast(look, tmp_path)
     assert {one.split(":")[0] for one in violations(page, ALL)} == {"image-alt", "color-contrast"}
 
 
-def test_tab_reaches_all_controls_with_visible_focus_and_skip_link_keeps_the_address(look, compared):
-    page, focused = look(compared.page, reduced_motion="reduce"), "document.activeElement.id"
+def test_tab_reaches_every_control_with_visible_focus(look, compared):
+    page = look(compared.page, reduced_motion="reduce")
     for view, steps in (("", 40), (TEST, 25)):
         page.evaluate("(view) => { location.hash = view; }", view)
         if view:
@@ -85,7 +85,10 @@ def test_tab_reaches_all_controls_with_visible_focus_and_skip_link_keeps_the_add
             element, outlined, in_sight = page.evaluate(FOCUS)
             assert (outlined, in_sight) == (True, True), element
             assert step or "skip" in element or view
-    page = ready(look(compared.page, TEST), TEST)
+
+
+def test_skip_link_keeps_the_address_and_focuses_content_as_escape_does(look, compared):
+    page, focused = ready(look(compared.page, TEST), TEST), "document.activeElement.id"
     address = page.evaluate("location.hash")
     page.locator(".skip").focus()
     page.keyboard.press("Enter")

@@ -50,7 +50,7 @@ def at(results: Results, test: str, *place, base: int | None = None) -> str:
     return shown.address(*place, base=base)
 
 
-def test_probed_state_and_tool_calls_are_shown_with_folded_arguments_and_results(show):
+def test_probed_state_is_shown_with_failed_probe_as_unknown(show):
     probes = {
         "order <b>": ProbeResult(value=[{"status": "refunded"}]),
         "mail": ProbeResult(error="the http step got no answer from mail"),
@@ -62,6 +62,9 @@ def test_probed_state_and_tool_calls_are_shown_with_folded_arguments_and_results
     assert json.loads(state.locator("pre").first.inner_text()) == [{"status": "refunded"}]
     assert state.locator(".bad").all_inner_texts() == ["unknown: the http step got no answer from mail"]
     assert state.locator("pre").last.inner_text() == "null"
+
+
+def test_tool_calls_are_shown_with_arguments_and_results_folded(show):
     calls = (
         ToolCall(name="look_up", arguments={"order": "<img src=x>"}, result={"paid": 42}, status="ok"),
         ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
@@ -170,14 +173,17 @@ def test_keys_move_through_turns_trials_and_baseline_unless_switched_off(look, c
     assert page.evaluate("document.activeElement.hash") == at(head, test.name)
 
 
-def test_last_opened_test_is_shown_and_text_is_cut_at_a_whole_character(look, compared):
+def test_last_of_tests_opened_in_quick_succession_is_shown(look, compared):
     page = look(compared.page)
     page.evaluate("TESTS.forEach((_, number) => openTest({ number, trial: 2, turn: 1, base: null }))")
     page.wait_for_function(OPENED, arg=[len(compared.head.suites[0].tests) - 1, 2])
     page.wait_for_timeout(50)
     assert page.locator("#test h1").inner_text() == compared.head.suites[0].tests[-1].name
+
+
+def test_text_is_cut_at_a_whole_character(look, compared):
     # Half of a surrogate pair is no character.
-    assert page.evaluate("cut('x\\u{1f600}', 2)") == "x…"
+    assert look(compared.page).evaluate("cut('x\\u{1f600}', 2)") == "x…"
 
 
 def test_longest_outcome_fits_a_narrow_phone(show):
@@ -209,13 +215,16 @@ def test_actions_of_each_turn_are_shown_and_missing_trace_differs_from_no_action
     assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
 
 
-def test_large_trace_is_rendered_only_when_opened_and_large_numbers_exactly(show):
+def test_large_trace_is_rendered_only_when_opened_and_in_full_only_on_request(show):
     page = show(trial={"turns": (build.turn(trace={"lines": ["x" * 100] * 10_000}),)})
     assert page.locator(".raw pre").count() == 0
     page.get_by_text("Trace", exact=True).click()
     assert len(page.locator(".raw pre").inner_text()) < 25_000
     page.get_by_role("button", name=re.compile("Show all 1,")).click()
     assert len(page.locator(".raw pre").text_content() or "") > 1_000_000
+
+
+def test_large_integers_are_shown_exactly_in_parameters_and_trace(show):
     number = 12345678901234567891
     params = {"order": number, "part": 0.1234567890123456789}
     page = show(trial={"turns": (build.turn(params=params, trace=[number, {"x": 10**400}]),)})

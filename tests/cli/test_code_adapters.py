@@ -28,8 +28,8 @@ for line in sys.stdin:
     if heard["type"] == "message":
         if heard["text"] == "fall":
             sys.exit(f"no order for {os.environ['AGENT_KEY']}")
-        told = {"text": heard["text"], "workflows": ["REFUND"], "params": {"order": "HL-1"}}
-        print(json.dumps(told), flush=True)
+        answer = {"text": heard["text"], "workflows": ["REFUND"], "params": {"order": "HL-1"}}
+        print(json.dumps(answer), flush=True)
 """
 KEY = "a-key-of-the-agent"
 EVALUATIONS = [

@@ -22,10 +22,10 @@ import json, sys
 script = json.load(open("script.json"))
 for line in sys.stdin:
     if json.loads(line)["type"] == "message":
-        told = script.pop(0)
-        if told is None:
+        answer = script.pop(0)
+        if answer is None:
             sys.exit("gone")
-        print(json.dumps(told), flush=True)
+        print(json.dumps(answer), flush=True)
 """
 ADAPTERS = {"python": "python:shop:reply", "command": f"command: {sys.executable} -I program.py"}
 REFUNDED = {"text": "I have refunded 49.90 dollars."}

@@ -259,11 +259,11 @@ def attempt(path, mode):
 
 def reply(message):
     worker = parent_of(os.getpid())
-    found = []
+    texts = []
     for pid in (worker, parent_of(worker)):
-        found += [attempt(f"/proc/{pid}/{name}", mode) for name, mode in
+        texts += [attempt(f"/proc/{pid}/{name}", mode) for name, mode in
                   (("environ", "rb"), ("mem", "rb+"), ("fd/1", "wb"), ("fd/2", "wb"))]
-    open("found", "w").write("".join(found))
+    open("found", "w").write("".join(texts))
     return message
 """
 

@@ -108,7 +108,7 @@ SUFFIXES = {"suites": ".json", "prices": ".json", "labels": ".csv"}
 
 
 def bad_files(folder: Path, ending: str):
-    """What no file to read is: made anew in a folder, each under its name."""
+    """Make everything that is no file to read anew in a folder, each under its name."""
     os.mkfifo(folder / f"pipe{ending}")
     yield f"pipe{ending}"
     (folder / f"zero{ending}").symlink_to("/dev/zero")

@@ -47,12 +47,15 @@ def test_listed_bundled_suites_are_valid(tmp_path):
     assert ci_evals("validate", *names, cwd=tmp_path).returncode == 0
 
 
-def test_validate_needs_no_key_and_warns_of_weak_suites_with_strict(tmp_path):
+def test_validate_needs_no_key(tmp_path):
     """A check of a pull request has no secrets."""
     write_suite(tmp_path, name="s.json", apiKey=None)
     assert ci_evals("validate", "s.json", cwd=tmp_path).returncode == 0
     write_suite(tmp_path, name="s.json", apiKey="${AGENT_KEY}")
     assert ci_evals("validate", "s.json", "--agent-key=key-123456", cwd=tmp_path).returncode == 0
+
+
+def test_validate_warns_of_suite_without_strict_check_only_with_strict(tmp_path):
     write_suite(tmp_path, {"evaluations": [{"criterion": "polite"}]}, name="s.json", apiKey="key-123456")
     assert "warning" not in ci_evals("validate", "s.json", cwd=tmp_path).stderr
     strict = exits(0, "validate", "--strict", "s.json", cwd=tmp_path)
@@ -94,7 +97,7 @@ def test_plan_estimates_tokens_cost_and_duration_as_ranges(tmp_path):
     assert "(claude-haiku-5-5, claude-sonnet-5-5; prices of" in other["cost"]
 
 
-def test_plan_counts_only_needed_models_and_a_cost_if_each_has_a_price(tmp_path):
+def test_plan_prices_only_needed_models_and_cost_is_unknown_if_one_has_no_price(tmp_path):
     """A price file replaces the bundled table."""
     ran = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path)
     forecast = estimate(ran)
@@ -115,6 +118,9 @@ def test_plan_counts_only_needed_models_and_a_cost_if_each_has_a_price(tmp_path)
     assert forecast["cost"].startswith("unknown: no price for gpt-6-luna.")
     forecast = estimate(ci_evals("plan", "demo:hr", *named, "--user-model=my-own", cwd=tmp_path))
     assert forecast["cost"].endswith("(my-own)")
+
+
+def test_invalid_price_file_is_rejected_with_line_and_expected_form(tmp_path):
     (tmp_path / "prices.yaml").write_text("models:\n  m: {input: 1}\n")
     ran = ci_evals("plan", "demo:hr", "--prices=prices.yaml", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")

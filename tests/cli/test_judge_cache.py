@@ -70,7 +70,7 @@ def test_equal_conversations_of_one_run_are_judged_separately(tmp_path, services
     assert len(read_files(tmp_path / "answers")) == 17  # and the mark of the last look for old ones
 
 
-def test_cache_is_not_used_if_off_or_in_ci_and_an_unwritable_one_causes_one_warning(tmp_path, services):
+def test_judge_cache_is_not_used_if_off_or_if_auto_in_ci(tmp_path, services):
     models, env = services
     home = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": ""}
     for more in ({"CI_EVALS_JUDGE_CACHE": "off"}, {"CI_EVALS_JUDGE_CACHE": "auto", "CI": "true"}):
@@ -78,6 +78,10 @@ def test_cache_is_not_used_if_off_or_in_ci_and_an_unwritable_one_causes_one_warn
         _, results, judge, _ = run(tmp_path, env, cache=None, **home, **more)
         assert (results["run"]["config"]["judgeCache"], judge["cached"], len(models.asked)) == ("off", 0, 2)
     assert not (tmp_path / "home").exists()
+
+
+def test_unwritable_judge_cache_causes_one_warning_and_reuses_no_answer(tmp_path, services):
+    _, env = services
     (tmp_path / "answers").write_text("a file")
     ran, results, judge, _ = run(tmp_path, env, "--loops=2")
     assert (ran.stdout + ran.stderr).count("the judge's answers are not kept") == 1

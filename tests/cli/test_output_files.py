@@ -94,7 +94,7 @@ def test_outputs_do_not_overwrite_files_that_command_reads(tmp_path, run_command
         assert read_files(tmp_path) == before
 
 
-def test_only_junit_and_empty_files_are_overwritten_and_no_linked_journal_resumed(tmp_path, run_command):
+def test_junit_option_overwrites_only_junit_and_empty_files(tmp_path, run_command):
     (tmp_path / "notes.txt").write_text("to keep")
     text = "exists, is not a JUnit file, and is not overwritten"
     assert_rejected(run_command, tmp_path, "--junit=notes.txt", text=text)
@@ -102,8 +102,10 @@ def test_only_junit_and_empty_files_are_overwritten_and_no_linked_journal_resume
     for _ in range(2):
         assert run_command("--junit=out.xml").returncode == 0
         assert "<testsuites" in (tmp_path / "out.xml").read_text()
-    run_command.agent.requests.clear()
-    # A journal with a hard link would grow, or be truncated, under its other name too.
+
+
+def test_journal_with_hard_link_is_not_resumed_or_changed(tmp_path, run_command):
+    """It would grow, or be truncated, under its other name too."""
     os.link(tmp_path / "results/journal.jsonl", tmp_path / "kept")
     text = "it is one file with another name (a hard link)"
     assert_rejected(run_command, tmp_path, "--resume=results", text=text)

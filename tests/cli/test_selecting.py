@@ -470,12 +470,15 @@ def test_git_starts_no_program_configured_in_repository(tmp_path, agent):
     assert not (tmp_path / "started").exists()
 
 
-def test_invalid_when_paths_are_rejected_and_not_searched_outside_git(tmp_path, agent):
+def test_invalid_when_paths_are_rejected_by_key(tmp_path, agent):
     for paths in ([], ["/etc"], ["../x"], ["!docs"], ["a\\b"], [""], "src"):
         name = write_suite(tmp_path, GREETS | {"when": {"paths": paths}}, apiKey="key-123456")
         with pytest.raises(SuiteError, match=r"tests\[0\]\.when\.paths"):
             load_suite(str(tmp_path / name))
     run_expecting(agent, tmp_path, code=2, text="tests[0].when.paths")
+
+
+def test_when_path_that_matches_no_file_causes_no_warning_outside_git(tmp_path, agent):
     write_suite(tmp_path, GREETS | {"when": {"paths": ["nowhere"]}})
     assert "matches no file" not in run(agent, tmp_path).stderr
 

@@ -11,10 +11,13 @@ from ci_evals.cli.settings.run_command import LAST, RunSettings
 from ci_evals.domain.errors import UsageError
 
 
-def test_run_settings_show_no_keys_and_are_read_alike_on_repeated_calls():
-    """The options are made at the first call; the second one reads `--only-failed` in the same way."""
+def test_run_settings_show_no_keys():
     keys = {"llm_key": "hidden-1", "agent_key": "hidden-2", "github_token": "hidden-4"}
     assert "hidden" not in repr(RunSettings(suites=[], agent_headers="x: hidden-3", **keys))
+
+
+def test_bare_only_failed_option_is_read_alike_on_repeated_calls():
+    """The options are made at the first call."""
     command = program().commands["run"]
     for _ in range(2):
         context = command.make_context("run", ["suite.json", "--only-failed"])

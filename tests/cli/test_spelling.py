@@ -84,7 +84,7 @@ def core_modules() -> list[str]:
     ],
 )
 def test_settings_in_messages_are_spelled_as_options_or_inputs(message, on_command_line, in_workflow):
-    """What is no setting stays as it is: a model's refusal, a key of a suite."""
+    """A model's refusal or a key of a suite is no setting."""
     assert spell(message, _all_options, as_inputs=False) == on_command_line
     assert spell(message, _all_options, as_inputs=True) == in_workflow
 

@@ -207,6 +207,9 @@ def test_agent_that_does_not_answer_in_time_is_reported_with_its_port(folder, po
     assert re.search(r"; the program listens on \d+\). Correct baseUrl", why)
     assert "Correct baseUrl, name another address with wait-for, or raise startTimeout" in why
     assert "ends: loading)" in why
+
+
+def test_wait_for_rejects_socks_proxy(folder, port):
     name = suite(folder, port, start=None)
     proxy = {"HTTP_PROXY": "socks5://127.0.0.1:1"}
     ran = run(folder, name, "--wait-for=http://agent.invalid/", code=Exit.USAGE, **proxy)

@@ -57,9 +57,12 @@ def test_unexpected_exception_exits_70_with_one_message_without_keys(tmp_path):
         assert KEY not in ran.stdout + ran.stderr
 
 
-def test_gating_commands_exit_3_without_verdict_and_with_closed_streams_as_usual(tmp_path):
+def test_every_gating_command_exits_3_if_it_ends_without_verdict(tmp_path):
     for command in ("run", "merge", "rejudge", "compare", "validate"):
         assert run_command("os._exit(0)", tmp_path, command).returncode == 3
+
+
+def test_closed_output_streams_do_not_change_exit_code_of_command(tmp_path):
     for close in ("sys.stdout.close()", "sys.stderr.close()", "os.close(1); os.close(2)"):
         for code in (0, 1, 3):
             assert run_command(f"{close}; return {code}", tmp_path).returncode == code

@@ -56,9 +56,12 @@ def test_unknown_variable_causes_warning_only_with_own_prefix(name, warns):
     assert all(warning.startswith(f"{name}: ") for warning in warnings)
 
 
-def test_removed_variable_is_rejected_and_list_variable_has_a_value_per_line():
+def test_removed_variable_is_rejected_with_its_replacement():
     with pytest.raises(UsageError, match=r"^CI_EVALS_CONFIRM is gone: use --rounds=auto.$"):
         check_variables({"CI_EVALS_CONFIRM": "3"}, KNOWN)
+
+
+def test_variable_of_list_option_has_a_value_per_line():
     environ = {"CI_EVALS_TEST": "Refund, then cancel\n\n Cancel \n", "CI_EVALS_TAG": "a b"}
     assert lists_in(environ, PlanSettings) == {"test": ["Refund, then cancel", "Cancel"]}
     assert lists_in({}, PlanSettings) == {}
