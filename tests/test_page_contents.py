@@ -164,7 +164,7 @@ def test_process_page_lists_every_measure_and_its_optimal_tools_are_read():
     assert test.optimal_tools == ("POLICY_QUESTION", "CANCEL_BOOKING")
 
 
-def test_process_page_cost_adjusted_score_is_right():
+def test_process_page_shows_the_computed_cost_adjusted_score():
     sentence = re.search(r"(\d+) points at \$([\d.]+) per trial are (\d+)", " ".join(PROCESS_PAGE.split()))
     score, each, adjusted = map(float, sentence.groups())
     nothing = process.summary([], 0, ScoreRule(offline=False))

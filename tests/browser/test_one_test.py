@@ -83,7 +83,7 @@ def test_tool_calls_are_shown_with_arguments_and_results_folded(show):
     assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
-def test_verdict_links_to_its_turn_and_back(look, compared):
+def test_verdict_link_focuses_its_turn_and_sets_address_and_turn_links_back(look, compared):
     head = compared.head
     findings = [
         (test, one) for suite in head.suites for test in suite.tests for one in test.trials[0].findings

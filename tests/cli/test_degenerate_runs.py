@@ -127,7 +127,9 @@ def test_equal_scores_pass_without_change_and_drop_from_100_to_0_fails(folder, a
         ((*ONE_RUN, f"--against={GOOD}"), BAD, 1, "both-sides", "the base agent"),
     ],
 )
-def test_comparison_method_depends_on_baseline_and_base_agent(folder, more, head, code, method, says):
+def test_baseline_decides_alone_or_screens_for_base_agent_which_runs_without_it(
+    folder, more, head, code, method, says
+):
     """Without one the base agent runs; one alone screens, and decides if there is no base agent."""
     exit_code, comparison = compare(folder, 6, "--loops=3", *more, head=head)
     assert exit_code == code, comparison
@@ -160,11 +162,14 @@ def test_base_agent_that_is_down_or_loses_half_its_trials_gives_no_verdict(folde
         assert reason in comparison
 
 
-def test_arms_file_with_one_agent_is_rejected_and_one_trial_proves_nothing(folder):
+def test_arms_file_with_fewer_than_two_agents_is_rejected(folder):
     for single in ({}, {"today": {"adapter": "python:good:reply"}}):
         (folder / "arms.yaml").write_text(json.dumps(single))
         exit_code, completed = run(folder, 1, "--arms=arms.yaml")
         assert (exit_code, "arms.yaml: name at least two agents" in completed) == (2, True)
+
+
+def test_drop_of_an_arm_in_one_trial_of_one_test_proves_nothing(folder):
     arms = {"today": {}, "other": {"adapter": "python:bad:reply"}}
     (folder / "arms.yaml").write_text(json.dumps(arms))
     exit_code, completed = run(folder, 1, "--arms=arms.yaml")

@@ -105,7 +105,9 @@ def test_offline_run_without_embedding_model_has_no_verdict(tmp_path, agent):
 
 
 @pytest.mark.parametrize("provider", ["offline", "openai"])
-def test_local_embedding_model_works_with_every_provider(tmp_path, agent, folder, provider):
+def test_local_embedding_model_decides_checks_with_every_provider_at_no_cost(
+    tmp_path, agent, folder, provider
+):
     wrong = MEANING | {"expected": ["dog", "cat"]}
     suite = write_suite(tmp_path, TEST, {"name": "Wrong", "evaluations": [wrong]})
     args = (f"--provider={provider}", f"--embedding-model=local:{folder}", "--max-cost=0")

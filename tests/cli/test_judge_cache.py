@@ -117,7 +117,7 @@ def run_gated(folder, env, *options, **more):
     return ci_evals("run", "suite.json", *options, cwd=folder, env=env | more)
 
 
-def test_forged_cache_entry_is_ignored(tmp_path, services):
+def test_judge_is_asked_again_if_cache_entry_is_forged(tmp_path, services):
     """Whoever can write to the folder, and lacks the key of the LLM, decides nothing: the judge is asked."""
     models, env = services
     models.answer = failing_judge
