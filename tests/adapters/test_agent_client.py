@@ -287,7 +287,7 @@ async def test_ipv6_address_is_reached():
 
 
 @pytest.mark.slow
-def test_proxy_over_tls_is_supported(key_and_certificate):
+def test_request_through_a_tls_proxy_succeeds_or_fails_with_the_status_of_the_proxy(key_and_certificate):
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as proxy:
         command = [sys.executable, "-c", _BY_PROXY, certificate, proxy]
@@ -316,7 +316,9 @@ for scheme in ("http", "https"):
 
 
 @pytest.mark.slow
-async def test_untrusted_certificate_of_agent_or_model_is_rejected(key_and_certificate):
+async def test_agent_or_model_with_an_untrusted_certificate_is_unreachable_with_the_cause(
+    key_and_certificate,
+):
     """The SDK's own client of a model checks it too."""
     key, certificate = key_and_certificate
     with github_api.serving_tls(github_api.Answer(200, {}), key, certificate) as url:

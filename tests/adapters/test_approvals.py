@@ -70,7 +70,7 @@ async def test_approval_expires_if_comment_is_edited_or_author_loses_write_acces
     assert await find_approvals(api) == ()
 
 
-async def test_refused_request_for_approvals_is_an_error(api):
+async def test_refused_request_for_approvals_is_an_error_not_a_missing_approval(api):
     api.add_comment(7, COMMAND, ANN)
     for path in ("issues/7/comments", "collaborators/ann"):
         for status in (401, 403, 500):

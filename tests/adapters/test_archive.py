@@ -133,7 +133,7 @@ def test_archive_that_lists_too_many_files_is_rejected():
     assert time.process_time() - before < 1
 
 
-def test_error_tells_a_damaged_download_from_one_that_is_no_zip_or_no_json():
+def test_error_tells_a_damaged_archive_from_a_file_that_is_no_zip_or_no_json():
     for data in (b"", b"<Error>gone</Error>", b"[]", b"\x1f\x8b\x08", b"PK", b"\xff\xfe{\0"):
         assert archive_error(data) == "is neither a zip nor the file _results.json"
     for content in (b"", b"# Results", zip_of({"a": JSON})):

@@ -253,7 +253,7 @@ QUEUE = "gh-readonly-queue/main/pr-6-" + LINE[5]
 QUEUED = {"event": "merge_group", "head_branch": QUEUE}
 
 
-def test_merge_queue_run_is_baseline_of_the_next_group_and_once_it_is_on_the_branch(api):
+def test_merge_queue_run_is_baseline_of_the_next_group_and_once_merged_of_its_branch(api):
     """The queue's commit becomes that of main, where nothing has to be run again."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(LINE[5], artifact("queued"), **QUEUED)
@@ -355,7 +355,7 @@ def test_at_most_ten_runs_are_checked_for_trust_not_counting_forks_or_expired(ap
     assert (found_run(api), len(api.requests_to("/actions/runs/"))) == ("honest", 10 + 1)
 
 
-def test_missing_baseline_is_explained(api):
+def test_missing_baseline_is_explained_by_runs_artifacts_expiry_or_permission(api):
     first = f"no run on main has left the artifact '{NAME}'; it is uploaded by the first run there"
     assert find_baseline(api) == NoBaseline(yet=True, reason=first)
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
@@ -407,7 +407,7 @@ LIMITED = Answer(403, {"message": "API rate limit exceeded"}, USED_UP)
     (Answer(302, None, {"Location": "http://127.0.0.1:1/nothing"}), ""),
     (Answer(302, None, {"Location": "http://[::"}), ""),
 ], ids=["private", "bad token", "limit", "down", "a page", "nothing", "moved", "nowhere"])  # fmt: skip
-def test_error_of_any_step_is_reported_in_one_line(api, step, answer, words):
+def test_error_of_any_step_means_no_baseline_and_the_reason_hides_the_signature(api, step, answer, words):
     api.add_run(BASE, artifact("base"))
     api.fail(step, *[answer] * 3)
     why = note(api)

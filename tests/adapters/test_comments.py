@@ -60,7 +60,7 @@ def updated(comment: github_api.Json) -> Posted:
     return Posted(comments.CommentStatus.UPDATED, comment["html_url"])
 
 
-async def test_first_run_creates_the_comment_and_without_create_it_is_only_updated(api):
+async def test_comment_is_created_by_the_first_run_and_only_updated_without_create(api):
     """If nothing was posted before, nothing is taken back."""
     assert await post(api, create=False) == Posted(comments.CommentStatus.ABSENT, None)
     assert bodies(api) == []

@@ -112,7 +112,7 @@ async def test_list_ends_at_the_page_limit_and_an_oversized_answer_is_an_error(a
     assert str(await request_error(hub)).endswith(" answered with more than 16 MB")
 
 
-async def test_response_that_is_no_json_or_no_list_is_reported(api, hub):
+async def test_response_that_is_not_json_or_not_a_list_is_an_error_that_says_which(api, hub):
     host = api.url.removeprefix("http://")
     for raw in (b"<html>", b"", b'{"a":', b"\xff\xfe", b"[" * 200_000):
         api.fail("GET", Answer(200, raw=raw))

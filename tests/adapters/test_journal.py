@@ -93,7 +93,7 @@ async def test_trial_of_truncated_last_journal_line_is_rerun(tmp_path, cut):
     assert finished_in(tmp_path) == [at(1)]
 
 
-async def test_missing_journal_or_one_with_a_truncated_header_is_started_over(tmp_path):
+async def test_missing_journal_or_journal_with_a_truncated_header_is_started_over(tmp_path):
     """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
     folder = tmp_path / "new"
     warning = f"warning: `resume=`: there is nothing to resume in {folder}, so the run starts over"
@@ -129,7 +129,7 @@ async def test_altered_journal_line_and_all_later_lines_are_dropped(tmp_path, da
     assert finished_in(tmp_path) == [at(1), at(2)]
 
 
-async def test_journal_with_altered_header_or_another_secret_is_rejected(tmp_path):
+async def test_journal_with_altered_header_or_another_secret_is_rejected_as_altered(tmp_path):
     """It says what all trials are of. Who does not know the secret can compute no checksum."""
     path = tmp_path / NAME
     await write_journal(tmp_path, result(1), secret="a-key-of-ours")

@@ -183,7 +183,7 @@ async def test_commits_known_from_event_need_no_api_request(api):
     assert api.requests == []
 
 
-async def test_unreadable_pull_request_is_reported(api):
+async def test_pull_request_without_readable_commits_is_an_error_with_its_number(api):
     """It would be compared with nothing, without a word."""
     for answer in ({}, [], None, "x", {"head": {"sha": 7}}, {"head": {"sha": OWN}, "base": []}):
         api.fail("/pulls/7", Answer(200, answer))
@@ -240,7 +240,7 @@ REFUSED = (401, 403, 404, 409, 422, 500, 503)
     (Answer(200, raw=b"<html>"), "JSON"),
     (HANG_UP, "cannot be reached"),
 ])  # fmt: skip
-async def test_incomplete_or_refused_comparison_is_an_error(api, answer, why):
+async def test_incomplete_or_refused_comparison_is_an_error_with_the_reason(api, answer, why):
     api.faults.clear()
     api.fail("/compare/", *[answer] * 9)
     with pytest.raises(GitHubError, match=why):

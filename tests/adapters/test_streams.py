@@ -272,7 +272,7 @@ async def test_endless_or_broken_stream_raises_one_error_without_key(serve, mess
     assert len(heard) == 1
 
 
-async def test_error_status_of_a_stream_is_reported_like_any_other():
+async def test_error_status_of_a_stream_is_an_access_error_with_the_detail_of_its_body():
 
     async def serve(response: web.StreamResponse) -> None:
         await response.write(b'{"detail": "who are you?"}')

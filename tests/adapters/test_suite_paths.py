@@ -44,7 +44,7 @@ def test_json_schema_in_a_folder_of_suites_is_skipped(suites):
     assert [source.file for source in sources("evals")] == expected
 
 
-def test_path_with_only_json_schema_files_is_rejected(suites):
+def test_path_with_only_json_schema_files_is_rejected_as_holding_no_suite(suites):
     (suites / "schemas").mkdir()
     (suites / "schemas/a.json").write_text(SCHEMA)
     for name in ("schemas", "schemas/a.json", "schemas/*.json"):

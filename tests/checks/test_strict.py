@@ -222,7 +222,7 @@ def test_parameters_equal_numbers_and_booleans_as_text_and_others_exactly(value,
     assert outcome(verdict) == ("passed" if same else "failed")
 
 
-def test_last_value_of_a_parameter_counts_and_unknown_one_is_undecided():
+def test_last_value_of_a_parameter_counts_and_an_unknown_value_is_undecided():
     replies = ({"params": {"p": "a"}}, {"params": {"p": "b"}}, {"params": {}})
     verdict = decide("param_equals", *replies, paramName="p", paramValue="a")
     assert verdict == Verdict.failed('p = "b" in turn 2, not "a"', 2)
@@ -272,7 +272,7 @@ def test_integration_check_needs_one_call_with_status_200_and_names_other_status
         assert text in verdict.reason
 
 
-def test_text_is_looked_up_in_the_selected_turn_and_undecided_if_it_is_missing():
+def test_text_check_looks_in_the_selected_turn_and_is_undecided_if_it_is_missing():
     replies = ({"agent": "Order 12 is on its way"}, {"agent": "Bye."})
     for turn, has, has_not in (
         *(("last", "failed", "passed"), ("any", "passed", "failed"), (1, "passed", "failed")),
@@ -288,7 +288,7 @@ def test_text_is_looked_up_in_the_selected_turn_and_undecided_if_it_is_missing()
         assert decide("contains", *[{"agent": "Hello"}] * count, text="x", turn=turn).reason == reason
 
 
-def test_text_checks_are_literal_bounded_and_ignore_invisible_characters(short_searches):
+def test_text_checks_are_literal_end_in_time_and_see_through_invisible_characters(short_searches):
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"

@@ -199,7 +199,7 @@ def calls_of(name: str) -> dict:
     return {"tool_calls": (ToolCall(name=name, arguments={}),)}
 
 
-def test_tool_name_with_a_prefix_is_reported_as_another_name():
+def test_tool_name_with_a_prefix_does_not_match_and_the_reason_notes_that_name():
     for text, is_noted in (
         *[("functions.refund", True), ("mcp__shop__refund", True), ("shop/refund", True)],
         *[("default_api:refund", True), ("mcp__shop__refund_all", False), ("no_refund", False)],

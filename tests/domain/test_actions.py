@@ -91,7 +91,7 @@ def test_calls_are_complete_only_if_workflows_and_integrations_are_known():
     assert calls_of(build.turn(workflows=None, integrations=None, tool_calls=())).complete
 
 
-def test_integration_calls_have_their_arguments_or_those_of_their_mcp_tools():
+def test_integration_calls_have_own_arguments_or_are_replaced_by_calls_of_mcp_tools():
     used = ToolCall(name="find_order", arguments={"id": 7}, status="ok")
     calls = [Integration(code="pay", status=200, arguments={"amount": 42})]
     calls += [Integration(code="mcp", type="MCP", tools=(used,)), Integration(code="faq")]

@@ -102,7 +102,7 @@ WORDLESS = ("", " ", "][", "...", "1.", "?!", "a", "\u3164\u3164", "\u200b\u200b
 
 
 @each_row("verdict", ["pass", "fail", "cannot_tell"])
-async def test_reason_without_words_is_void_and_one_in_any_script_is_accepted(verdict):
+async def test_reason_without_words_is_void_and_words_in_any_script_are_accepted(verdict):
     for reason in WORDLESS:
         result, llm = await decide(answer(verdict, reason))
         assert (result.outcome, result.cause, len(llm.prompts)) == ("undecided", Cause.VOID_ANSWER, 2), reason
@@ -145,7 +145,7 @@ def quoting_answer(*quotes: tuple[int, str], verdict="pass") -> str:
     return fakes.judge_answer(verdict, "It asked.", *quotes)
 
 
-async def test_quotes_are_ordered_and_those_not_in_their_redacted_turn_are_void():
+async def test_quotes_are_ordered_by_turn_and_void_if_not_in_their_redacted_turn():
     verdict, _ = await decide(quoting_answer((2, "Done."), (1, "which ORDER"), (1, "which ORDER"), (1, "")))
     assert [(quote.turn, quote.text) for quote in verdict.quotes] == [(1, "which ORDER"), (2, "Done.")]
     assert verdict.evidence == (1, 2)

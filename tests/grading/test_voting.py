@@ -53,7 +53,7 @@ def test_votes_are_requested_only_while_they_can_change_the_verdict(votes, most,
     assert [vote.model for vote in verdict.votes] == [f"m{i}" for i in range(sum(batches))]
 
 
-def test_majority_has_reason_of_its_first_vote_and_without_one_is_undecided():
+def test_majority_gives_its_first_reason_and_votes_without_majority_are_undecided():
     verdict, _ = poll("fpp", 3)
     assert (verdict.reason, verdict.evidence, verdict.cause) == ("It does.", (1,), None)
     for sign in "pfcv":

@@ -213,7 +213,7 @@ def test_yaml_that_grows_too_large_by_aliases_is_refused():
         read(text, "s.yaml")
 
 
-def test_yaml_tags_and_duplicate_keys_are_refused_and_lone_surrogates_replaced():
+def test_yaml_tags_and_duplicate_keys_are_refused():
     """JSON's parser would silently keep the last of two equal keys."""
     for text in ("a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"):
         (problem,) = read(text, "s.yaml").problems
@@ -222,4 +222,7 @@ def test_yaml_tags_and_duplicate_keys_are_refused_and_lone_surrogates_replaced()
         (problem,) = read(text, file).problems
         assert (problem.line, problem.path) == (2, "a")
         assert "given twice (first in line 1)" in problem.message
+
+
+def test_lone_surrogate_in_a_suite_is_replaced():
     assert read(r'{"a": "\ud83d!", "b": "\ud83d\ude00"}', "s.json").value == {"a": "\ufffd!", "b": "😀"}

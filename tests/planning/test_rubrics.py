@@ -46,11 +46,14 @@ def test_built_in_dimensions_have_descriptions_and_levels():
     assert clarity.description == dimensions[2].description
 
 
-def test_levels_alone_are_one_dimension_and_own_and_changed_dimensions_are_read():
+def test_levels_without_dimensions_are_one_dimension():
     graded = read(rubric=LEVELS[::-1])
     (whole,) = graded.whole_rubric.dimensions
     assert [level.name for level in whole.levels] == ["good", "fair", "bad"]
     assert (graded.pass_at, graded.whole_rubric.pass_at, whole.steps) == (0.7, 0.7, False)
+
+
+def test_own_dimension_and_changed_built_in_dimensions_are_read():
     own = {"name": "tact", "description": "Is it kind?", "weight": 0.15, "rubric": LEVELS[1:], "steps": True}
     changed = {"name": "clarity", "weight": 3}, {"name": "reasoning", "steps": False}
     tact, clarity, reasoning = read(dimensions=[own, *changed], passAt=0.5).whole_rubric.dimensions

@@ -54,7 +54,7 @@ def unpacked(results: Results, baseline: Results | None = None) -> dict[str, obj
     return {name: json.loads(zlib.decompress(base64.b64decode(data))) for name, data in ELEMENT.findall(text)}
 
 
-def test_conversations_are_embedded_apart_from_facts_and_large_ones_in_own_packs():
+def test_conversations_are_embedded_apart_from_facts_and_if_large_in_separate_packs():
     talk = build.transcript("user: hi | agent: ok [GREETING]").turns
     test = build.test_result(trials=(build.trial_result(turns=talk), build.trial_result(index=2, turns=())))
     result = unpacked(run_of(test))

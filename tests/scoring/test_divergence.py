@@ -161,7 +161,7 @@ def test_divergence_of_changed_test_is_of_first_failed_and_first_passed_trial():
     assert (result.head_trial, result.base_trial, result.head) == (1, 2, (workflow("GREETING"),))
 
 
-def test_trial_with_an_agent_error_is_the_failed_one_of_a_divergence():
+def test_trial_with_an_agent_error_counts_as_failed_in_a_divergence():
     """Whatever its verdicts say, a test has not passed with an agent error."""
     head = [trial_of(HELLO, index=1), trial_of({}, index=2, status="agent_error")]
     (suite,) = comparer_of(head, [trial_of(HELLO)]).suites
@@ -176,7 +176,7 @@ def test_divergence_lists_a_limited_number_of_actions():
     assert len(result.head) == divergence.MOST_ACTIONS
 
 
-def test_packed_conversations_diverge_as_unpacked_ones_do():
+def test_packed_and_unpacked_conversations_have_the_same_divergence():
     """A run holds them packed; those read from a file are not."""
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = trial_of(REFUND), trial_of(HELLO)

@@ -135,7 +135,7 @@ def test_minimum_scores_and_thresholds_are_separate_checks():
     assert {name: check[3] for name, check in check_values(decision).items()} == expected
 
 
-def test_thresholds_may_have_commas_in_names_and_malformed_ones_are_rejected():
+def test_thresholds_may_have_commas_in_names_and_are_rejected_if_malformed():
     """Commas and equals signs in names do no harm."""
     for text, expected in (
         *((None, []), (" \n ", []), ("test:a=1", [("test", "a", 1)])),

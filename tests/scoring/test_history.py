@@ -216,7 +216,7 @@ def test_smaller_run_in_history_does_not_hide_a_drop(six_broken_tests, older):
         assert with_it.comparison.history == replace(without.comparison.history, smaller=1)
 
 
-def test_only_runs_as_large_as_the_current_one_count_as_history():
+def test_only_runs_as_large_as_the_current_run_count_as_history():
     """With smaller ones there would be enough runs to decide; the newest one alone has all tests."""
     head, newest = _run("head", [*[_FINE] * 4, *[_BROKEN] * 4]), _run("newest", [_FINE] * 8)
     small = [_run(f"small {number}", [_FINE] * 4) for number in range(5)]

@@ -80,7 +80,7 @@ def test_odds_leave_out_unscored_trials_and_count_undecided_verdicts_as_failed()
     assert result.share < 0.05
 
 
-def test_odds_of_minimum_fall_with_its_distance_and_proposed_one_is_rarely_missed():
+def test_minimum_is_missed_more_often_the_higher_it_is_and_rarely_if_proposed():
     """At the recorded score it is a coin toss; no score lies outside 0 to 100."""
     assert odds(MIXED, "min-score", MIXED.score) == pytest.approx(0.5, abs=0.05)
     falling = [odds(MIXED, "min-score", floor) for floor in (95, 91, 88, 85, 80, 70)]

@@ -193,14 +193,17 @@ def test_dated_or_prefixed_model_has_the_price_of_its_model():
         assert unpriced([name, "small", name], PRICES) == ((name,) if dollars is None else ())
 
 
-def test_scorecard_contains_usage_and_latency_percentiles():
+def test_latency_has_median_p95_and_slowest_over_the_replies_of_all_trials():
     """The nearest rank of the replies is a time that occurred."""
     assert latency_of([]) == latency_of([answering()]) == Latency()
     four = latency_of([answering(3.0), answering(1.0, 2.0), answering(10.0)])
     assert four == Latency(replies=4, median=2.5, p95=10.0, slowest=10.0)
     twenty = [float(n) for n in range(20, 0, -1)]
     assert (latency_of([answering(*twenty)]).p95, latency_of([answering(*twenty, 21.0)]).p95) == (19, 20)
-    # Of the trials that were played; without a table nothing has a price.
+
+
+def test_scorecard_has_usage_and_latency_of_the_trials_that_were_played():
+    """Without a table nothing has a price."""
     plan, facts = make_plan(TEST_A, TEST_B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]
     card = score(plan, played, facts, ScoreRule(offline=False), prices=PRICES)

@@ -93,7 +93,7 @@ def test_renamed_test_is_compared_and_not_listed_as_removed():
         assert weakenings([a_suite(*base)], [a_suite(*head)]) == expected
 
 
-def test_removed_suite_is_listed_once_and_a_renamed_moved_or_split_one_is_not():
+def test_removed_suite_is_listed_once_but_no_renamed_moved_or_split_suite():
     base = [a_suite(A, B, minScore=90)]
     for head in (
         [a_suite(A, B, name="Store", file="Shop.yaml", minScore=90)],
