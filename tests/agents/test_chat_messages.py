@@ -281,7 +281,7 @@ UNCLEAR_TURNS = {
 
 
 @each_row(("thread", "messages", "calls"), UNCLEAR_TURNS.values(), ids=UNCLEAR_TURNS)
-def test_unclear_start_of_turn_leaves_calls_incomplete(thread, messages, calls):
+def test_unclear_start_of_turn_leaves_calls_incomplete_with_the_reason(thread, messages, calls):
     answer = chat_messages.read(messages, thread)
     assert answer.calls == calls
     assert answer.doubt

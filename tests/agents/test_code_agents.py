@@ -164,7 +164,7 @@ class UnprintableError(Exception):
     (ExceptionGroup("many", [OSError("the first")]), "raised OSError: the first"),
     (AgentError("in its own words"), "in its own words"),
 ])  # fmt: skip
-async def test_exceptions_of_agent_do_not_end_program(raised, text):
+async def test_every_exception_of_agent_code_is_agent_error_with_type_and_message(raised, text):
     def reply(message):
         raise raised
 
@@ -446,7 +446,7 @@ class Endless:
         return asyncio.sleep(300).__await__()
 
 
-async def test_failing_model_method_is_reported_as_model_error():
+async def test_failed_model_method_is_model_error_and_wrong_signature_is_usage_error():
     async def complete(method, **how):
         await MethodLLM(method, "Mine.call_judge", **how).complete(Prompt("", "Rule."))
 

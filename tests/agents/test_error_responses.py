@@ -202,7 +202,9 @@ async def test_reported_error_becomes_error_response_and_lost_reply_agent_error(
 
 @each_row("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
 @each_row("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
-async def test_failed_request_is_agent_error_for_each_adapter(adapter: str, fault: Any) -> None:
+async def test_server_error_or_unreadable_answer_is_agent_error_for_each_adapter(
+    adapter: str, fault: Any
+) -> None:
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
         await replies_of(agent(adapter, stub.url, stub.key), "Hi")
 

@@ -49,7 +49,7 @@ def chosen(turns, **fields):
 @pytest.mark.parametrize(
     "options", [{}, {"api": "responses"}, {"api": "responses", "request": {"store": False}}]
 )
-async def test_openai_agent_is_sent_history_before_first_message(options):
+async def test_openai_agent_is_sent_history_once_if_stored_else_with_each_message(options):
     """An endpoint that stores the conversation keeps the history with the first message."""
     words = "A-1 is late."
     with endpoints.serving(lambda asked: response(words) if options else completion(words)) as stub:
@@ -163,7 +163,7 @@ async def test_program_is_sent_history_at_opening(tmp_path):
 
 
 @pytest.mark.slow
-def test_run_with_history_shows_it_to_user_and_judge_but_checks_replies_alone(tmp_path):
+def test_history_is_shown_to_agent_user_and_judge_but_only_replies_are_checked(tmp_path):
     """It is no turn of the conversation, and a judge may quote nothing of it."""
     test = {"turns": [*HISTORY, {"user": "auto"}], "maxTurns": 1, "evaluations": CHECKS}
     suite = write_suite(tmp_path, test, adapter="openai", model="m", agentId=None, apiKey=None)

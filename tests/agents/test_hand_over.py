@@ -25,7 +25,7 @@ UNKNOWN_EVENT = {"type": "TOOL_CALL_STREAMED", "toolCallId": "c"}
     (["refund"], False, None),
     (["to_person"], False, True),
 ])  # fmt: skip
-def test_hand_over_is_derived_from_calls_of_escalation_tools(names, all_known, expected):
+def test_hand_over_is_known_from_escalation_tool_or_its_absence_in_all_calls(names, all_known, expected):
     """One that is seen is evidence; that there was none is known only of all calls."""
     assert hand_over(names, TOOLS, all_known=all_known) is expected
     assert hand_over(names, (), all_known=all_known) is None

@@ -59,7 +59,7 @@ def test_microsoft_sarif_validator_accepts_the_logs(logs):
     assert any(level == "error" for level, _ in multitool(logs["errors"]))
 
 
-def test_sarif_tools_counts_the_results(logs):
+def test_sarif_tools_package_counts_as_many_results_as_the_log_has(logs):
     folder = environment(["sarif-tools==3.0.5"])
     for name, kind in (("warnings", "warning"), ("errors", "error")):
         summary = subprocess.run(

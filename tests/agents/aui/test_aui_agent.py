@@ -108,7 +108,9 @@ async def test_unavailable_trace_leaves_reply_without_trace(stub: StubAgent) -> 
 
 
 @pytest.mark.parametrize(("status", "times"), [(408, 3), (500, 3), (503, 3), (429, 17), (529, 17)])
-async def test_task_creation_is_retried_by_kind_of_failure(stub, waits, status, times):
+async def test_task_creation_is_retried_more_often_after_rate_limits_than_after_errors(
+    stub, waits, status, times
+):
     """A second task does no harm."""
     stub.faults = [Fault(status), Fault(status)]
     await say(agent_at(stub.url, waits), "Hello")
@@ -275,7 +277,9 @@ def test_any_http_answer_is_read_or_agent_error(answer: bytes) -> None:
     (Fault(200, "[" * 90_000), "nested too deep"),
     (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
 ])  # fmt: skip
-async def test_unreadable_answer_is_agent_error(stub: StubAgent, fault: Fault, message: str) -> None:
+async def test_unreadable_aui_answer_is_agent_error_with_the_reason(
+    stub: StubAgent, fault: Fault, message: str
+) -> None:
     stub.answer = lambda heard: fault
     with pytest.raises(AgentError, match=message):
         await say(agent_at(stub.url), "Hello")
@@ -301,7 +305,9 @@ async def test_failed_opening_closes_connection(stub: StubAgent) -> None:
     ({"base_url": "api.aui.io"}, "`base_url=`"),
     ({"options": {"keyHeader": "x key"}}, "keyHeader"),
 ])  # fmt: skip
-def test_keys_and_headers_that_cannot_be_sent_are_rejected(config: dict[str, Any], message: str) -> None:
+def test_unsendable_key_header_or_url_is_rejected_without_showing_the_key(
+    config: dict[str, Any], message: str
+) -> None:
     values = {"agent_id": "a1", "api_key": "k", "base_url": "http://127.0.0.1", **config}
     with pytest.raises((UsageError, ValueError), match=message) as caught:
         AuiAgent(AgentSettings(**values))

@@ -123,7 +123,7 @@ def test_answer_without_text_or_evidence_is_agent_error(body: Any) -> None:
     ({"data": {"error": {"message": "down"}}}, "an object with the keys"),
     ({"error": "boom", "data": {"text": "Hi"}, "executed_workflows": []}, "boom"),
 ])  # fmt: skip
-def test_error_body_with_status_200_is_agent_error(body: Any, message: str) -> None:
+def test_error_body_with_status_200_is_agent_error_with_its_description(body: Any, message: str) -> None:
     with pytest.raises(AgentError, match=re.escape(f"the agent answered with an error: {message}")):
         read(body)
 
@@ -148,7 +148,9 @@ def test_reply_with_evidence_is_accepted_despite_its_error_field(body: Any) -> N
     ([None, 3], None),
     (["REFUND", 3], None),
 ])  # fmt: skip
-def test_workflows_are_read_in_every_shape(key: str, value: Any, expected: tuple[str, ...] | None) -> None:
+def test_workflows_are_read_in_every_shape_and_unknown_if_any_is_unreadable(
+    key: str, value: Any, expected: tuple[str, ...] | None
+) -> None:
     reply = read({"text": "Hi", key: value})
     assert (reply.workflows, reply.workflows_derived) == (expected, False)
 

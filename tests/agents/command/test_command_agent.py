@@ -54,7 +54,7 @@ for line in sys.stdin:
 """
 
 
-async def test_call_of_escalation_tool_counts_as_hand_over(program_agent):
+async def test_call_of_listed_escalation_tool_is_hand_over_and_list_must_be_list(program_agent):
     agent = program_agent(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
     first, second = await replies_of(agent, "refund", "to_person")
     assert (first.hand_over, second.hand_over) == (False, True)
@@ -125,7 +125,9 @@ AFTER_READ = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
     (AFTER_READ + "print('x' * (17 * 2**20))", "wrote more than 16 MB for one message"),
     (AFTER_READ + "while True: print('\"y\"')", "more than"),
 ])  # fmt: skip
-async def test_invalid_output_or_exit_of_program_is_agent_error(program_agent, text, message):
+async def test_invalid_output_or_early_exit_of_program_is_agent_error_with_the_reason(
+    program_agent, text, message
+):
     messages = ("Hello", "Again") if "while" in text else ("Hello",)
     assert message in await error_of(program_agent(text), *messages)
 
@@ -149,7 +151,7 @@ async def test_second_line_for_a_message_is_agent_error(program_agent):
         await session.end()
 
 
-async def test_session_with_endless_program_output_stops_within_seconds(program_agent):
+async def test_endless_program_output_is_detected_in_linear_time(program_agent):
     with at_most(loops=90):  # where it was quadratic: ten times as many
         async with session_of(program_agent("while True: print('y')")) as session:
             while not session.too_long:  # noqa: ASYNC110  # nobody tells

@@ -100,7 +100,7 @@ CLASS_WITH_ARGUMENTS = f"{class_of_agents('def __init__(self, a, b): pass')}\nre
     (CLASS_WITH_ARGUMENTS, "Agent could not be made: TypeError"),
     ("class reply: pass", "is not an agent but of the type reply"),
 ])  # fmt: skip
-def test_invalid_agent_code_is_rejected_with_its_line(tmp_path, text, message):
+def test_invalid_agent_code_is_rejected_with_reason_and_line(tmp_path, text, message):
     with pytest.raises(UsageError, match=message):
         load(tmp_path, text)
 

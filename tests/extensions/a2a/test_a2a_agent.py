@@ -51,7 +51,7 @@ def messages(stub):
 
 
 @each_wire
-async def test_text_and_calls_are_read_and_calls_are_unknown_without_their_key(name):
+async def test_a2a_text_and_calls_are_read_in_one_context_and_unknown_without_calls_key(name):
     # Text of messages, and of artifacts in one piece or several; calls where the options say they are.
     (hello, refund, data), stub = await converse(name, "refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)

@@ -44,7 +44,7 @@ async def recorded(name: str) -> tuple[list[Any], Any, list[Any]]:
     return replies, state, stub.asked
 
 
-async def test_recorded_runs_with_state_confirmations_waits_and_failures_are_read():
+async def test_recorded_adk_runs_are_read_with_state_confirmations_waits_and_failures():
     (hello, refund), state, asked = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (hello.input_tokens, hello.output_tokens) == (10, 7)
@@ -136,7 +136,7 @@ async def test_responses_are_matched_to_calls_by_id_or_name(stub, call, response
     assert (made.arguments, made.result, made.status) == expected
 
 
-async def test_built_in_and_long_running_tools_are_calls_and_a_nameless_one_is_unknown(stub):
+async def test_built_in_and_long_running_tools_are_calls_and_nameless_calls_are_unknown(stub):
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     result = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
     reply = await reply_to(stub, adk_event(call, result, {"text": "I looked it up."}))

@@ -120,7 +120,7 @@ async def recorded(name: str) -> tuple[list[Any], Any]:
     return talked
 
 
-async def test_recorded_text_calls_state_tokens_approvals_and_errors_are_read():
+async def test_recorded_ag_ui_runs_are_read_with_calls_state_tokens_approvals_and_errors():
     (hello, refund), state = await recorded("refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert refund.agent == "Let me see. \n\nI refunded 42."

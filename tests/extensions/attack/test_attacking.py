@@ -110,7 +110,7 @@ def test_targets_are_failed_judged_verdicts_spread_over_criteria_by_the_seed():
     (judged_trial("a", "failed", turns=()), "no finished conversation to judge again"),
     (build.trial_result(), "it has no judged verdict to judge again"),
 ])  # fmt: skip
-def test_run_without_attackable_verdicts_is_refused(trial, message):
+def test_run_without_attackable_verdicts_is_refused_with_the_reason(trial, message):
     with pytest.raises(UsageError, match=message):
         targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)
 

@@ -41,7 +41,7 @@ def download_count(api) -> int:
     return len(api.requests_to(r"/zip$"))
 
 
-def test_newest_runs_of_the_branch_are_downloaded_without_token_for_the_store(api, tmp_path):
+def test_newest_runs_of_branch_are_downloaded_and_blob_store_gets_no_token(api, tmp_path):
     """Downloads redirect to a store that anybody may run."""
     for number in range(5):
         add(api, number)

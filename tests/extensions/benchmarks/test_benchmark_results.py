@@ -32,7 +32,7 @@ def lm_eval(folder: str, kind: str) -> ResultSet:
     return read_set(str(path.relative_to(FILES)))
 
 
-def test_lm_eval_samples_count_once_per_filter_and_results_are_their_mean():
+def test_lm_eval_samples_count_once_per_filter_and_reported_score_is_their_mean():
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
     assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}
@@ -120,7 +120,7 @@ def test_tau2_pass_hat_k_equals_the_official_value_exactly(name, stated):
     assert official_score(read_set(f"tau2/{name}.json")).pass_at_k == stated
 
 
-def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls():
+def test_tau2_errors_are_undecided_calls_are_read_and_index_equals_whole_file():
     results = read_set("tau2/base.json")
     assert (results.suite, results.arm) == ("mock", "demo-agent")
     assert outcomes_by_test(results)["3"] == [PASSED, INFRA, PASSED, FAILED]
@@ -135,7 +135,7 @@ def test_tau2_results_and_index_are_read_with_undecided_errors_and_calls():
     assert official_score(index) == official_score(whole)
 
 
-def test_gaia_submission_without_answers_is_refused_and_answers_stay_hidden():
+def test_gaia_answers_are_required_decide_outcomes_and_stay_hidden():
     results = read_set("gaia/base.jsonl")
     passed = {"q1": [PASSED], "q2": [PASSED], "q3": [PASSED]}
     assert outcomes_by_test(results) == passed | {"q4": [Undecided.EMPTY]}

@@ -83,7 +83,7 @@ def test_calibration_finds_and_saves_the_error_rates_whatever_the_order_of_sheet
     assert read(folder / "calibration.json").parts == first
 
 
-def test_labels_calibrate_the_judge_of_a_rejudged_run(folder, capsys):
+def test_labels_calibrate_a_rejudged_run_and_unmatched_labels_are_counted(folder, capsys):
     other = judged_run(tests=22, sensitivity=0.7, judge_model="another")
     origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
     other = replace(other, run=replace(other.run, origin=origin))
@@ -162,7 +162,7 @@ def share_passed(results) -> float:
     return sum(finding.outcome == "passed" for finding in findings) / len(findings)
 
 
-def test_merged_shards_keep_a_calibration_that_they_share(calibration):
+def test_merge_keeps_a_calibration_only_if_shared_by_all_shards(calibration):
     shards = [given(judged_run(tests=tests), calibration) for tests in (5, 10)]
     assert shards[0].study(Calibration) != shards[1].study(Calibration)
     whole = judged_run(tests=15)
@@ -188,7 +188,7 @@ PASS = fakes.judge_answer("pass", "It does.")
 
 
 @pytest.mark.slow
-def test_calibration_is_shown_in_later_runs_merged_and_dropped_by_rejudge(tmp_path):
+def test_calibration_is_kept_by_later_runs_and_merges_and_dropped_by_rejudge(tmp_path):
     with (
         world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
         world.llm(lambda asked: PASS) as llm,

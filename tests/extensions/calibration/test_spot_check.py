@@ -228,7 +228,7 @@ def test_judge_that_is_harsh_on_new_answers_is_detected_and_the_change_corrected
     assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
 
 
-def test_spot_check_of_consistent_judge_suggests_no_correction(alike, capsys):
+def test_spot_check_of_consistent_judge_suggests_no_correction_and_needs_its_sheet(alike, capsys):
     """And the labels must be those of its sheet."""
     sheet = label(alike, items=60, seed=3)
     calibrate(alike, sheet, items=60, seed=3)
@@ -241,7 +241,7 @@ def test_spot_check_of_consistent_judge_suggests_no_correction(alike, capsys):
         calibrate(alike, "\n".join(sheet.splitlines()[:1]) + "\n", items=60, seed=3)
 
 
-def test_spot_check_of_too_few_verdicts_or_runs_that_differ_is_refused(alike):
+def test_spot_check_of_too_few_verdicts_or_runs_of_two_judges_is_refused(alike):
     with pytest.raises(UsageError, match="at least 4 verdicts"):
         label(alike, items=3)
     write_results(judged_run(judge_model="another-judge"), alike / "base")
@@ -250,7 +250,7 @@ def test_spot_check_of_too_few_verdicts_or_runs_that_differ_is_refused(alike):
     assert (alike / "head/_results.json").exists()
 
 
-def test_spot_check_samples_both_arms_and_runs_with_unequal_trials(tmp_path, capsys):
+def test_spot_check_samples_as_many_verdicts_of_both_arms_or_runs(tmp_path, capsys):
     head, base = judged_run(tests=10), judged_run(tests=10)
     arms = (build.arm("head", head, gated=True), build.arm("base", base))
     write_results(replace(head, arms=arms), tmp_path)

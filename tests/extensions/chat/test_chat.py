@@ -225,7 +225,9 @@ def test_agent_error_ends_the_chat_and_unknown_commands_are_refused_off_a_termin
     assert not (tmp_path / "new.yaml").exists()
 
 
-def test_evaluate_grades_with_checks_of_test_and_asks_judge_with_a_key(talk, folder, monkeypatch, capsys):
+def test_evaluate_grades_with_checks_of_test_and_asks_judge_only_with_a_key(
+    talk, folder, monkeypatch, capsys
+):
     talked = talk("/evaluate", "Hi", "/evaluate", "refund A-1", "/evaluate", test="Refund")
     assert "Nothing was said yet." in talked.shown
     verdicts = [line.split()[0] for line in talked.shown.splitlines() if " It refunds" in line]
@@ -340,7 +342,7 @@ def test_save_overwrites_no_other_file(talk, tmp_path, name, text, why):
     ({"suite": "none.yaml"}, "none.yaml"),
     ({"suite": None}, "agentId"),
 ])  # fmt: skip
-def test_unknown_test_suite_or_agent_is_refused(talk, options, message):
+def test_unknown_test_suite_or_missing_agent_of_chat_is_refused_with_the_reason(talk, options, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         talk("Hi", **options)
 

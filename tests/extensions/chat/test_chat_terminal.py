@@ -74,7 +74,7 @@ class Terminal:
 @pytest.mark.parametrize(("line", "keys", "code"), [
     (b"hello\n", b"\x04", 0), (b"hello\n", b"\x03", 130), (b"wait\n", b"\x03", 130),
 ], ids=["Ctrl-D", "Ctrl-C at the prompt", "Ctrl-C during a reply"])  # fmt: skip
-def test_ctrl_d_and_ctrl_c_end_the_session(tmp_path, line, keys, code):
+def test_ctrl_d_ends_chat_with_0_and_ctrl_c_with_130_and_both_close_the_agent(tmp_path, line, keys, code):
     os.mkfifo(tmp_path / "waiting")
     terminal = Terminal(tmp_path)
     terminal.wait_for("you>")

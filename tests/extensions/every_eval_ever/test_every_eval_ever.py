@@ -26,7 +26,7 @@ from ci_evals.domain.transcript import EndState, ToolCall
 from ci_evals.extensions.every_eval_ever import report_files
 
 
-def test_sample_is_one_row_for_its_epochs_and_metrics_and_errors_take_precedence():
+def test_eee_sample_is_one_row_per_epoch_and_errors_take_precedence():
     results, aggregate = read_set("eee/base/numbers_samples.jsonl"), read_set("eee/base/numbers.json")
     # The epoch of `four` that broke is not in its score.
     expected = {"four": [PASSED, ERROR], "one": [PASSED], "three": [FAILED], "two": [FAILED]}
@@ -61,7 +61,7 @@ def test_error_in_one_epoch_does_not_affect_other_epoch(epochs):
     assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}
 
 
-def test_metric_error_fails_its_epoch_and_repeated_metric_is_a_new_trial():
+def test_metric_error_makes_its_epoch_an_error_and_repeated_metric_is_a_new_trial():
     other = {"evaluation_result_id": "includes:accuracy"}
     assert eee_samples({}, other | {"error": "gone"}) == {"one": [ERROR]}
     assert eee_samples(other | {"error": "gone"}, {}) == {"one": [ERROR]}

@@ -34,7 +34,7 @@ def comment(gitlab, results: Path, **environ):
     return ci_evals("comment", str(results), cwd=results.parent, env=gitlab.environ(**environ))
 
 
-def test_own_note_is_created_updated_recreated_or_left_to_a_newer_pipeline(gitlab, saved_runs):
+def test_own_note_is_created_updated_deduplicated_or_left_to_a_newer_pipeline(gitlab, saved_runs):
     gitlab.add_note("Please look", {"id": 5})
     gitlab.add_note(f"{MARKER}\n\nmine now", {"id": 5})
     first = comment(gitlab, saved_runs / "failed")

@@ -217,7 +217,7 @@ def test_missing_reply_text_raises_error_that_quotes_the_answer(body):
     ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
     ({"tools": 7}, "$.tools", None),
 ])  # fmt: skip
-def test_workflows_and_rules_are_read_or_unknown(body, path, names):
+def test_unreadable_workflows_or_rules_are_unknown_and_empty_list_means_none(body, path, names):
     """An empty list is evidence of none; what cannot be read is unknown."""
     reply = read({"reply": "Hi", **body}, workflows=path, rules=path)
     assert (reply.workflows, reply.rules) == (names, names)
@@ -240,7 +240,7 @@ def test_workflows_and_rules_are_read_or_unknown(body, path, names):
     (["plan", 7], "$.p", None, ()),
     ("plan", "$.q", None, ()),
 ])  # fmt: skip
-def test_params_are_read_from_objects_and_lists(found, path, params, named):
+def test_params_are_read_from_objects_or_lists_else_unknown(found, path, params, named):
     reply = read({"reply": "Hi", "p": found}, params=path)
     assert (reply.params, reply.named_params) == (params, named)
 
@@ -254,7 +254,7 @@ def test_params_are_read_from_objects_and_lists(found, path, params, named):
     ({"tools": {"refund": {}}}, None),
     ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
 ])  # fmt: skip
-def test_tool_calls_are_read_or_unknown(body, calls):
+def test_unreadable_tool_calls_are_unknown_and_empty_list_means_none(body, calls):
     """A path that finds nothing is no evidence; an empty list is evidence of none."""
     reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
     assert [(call.name, call.arguments) for call in reply.tool_calls or ()] == (calls or [])
@@ -294,7 +294,7 @@ def test_path_that_finds_nothing_is_reported_with_shape_of_answer():
     assert len(message) < 500
 
 
-def test_integrations_are_read_with_every_spelling_of_status():
+def test_integrations_are_read_with_every_spelling_of_status_else_unknown():
     called = [
         "crm", {"name": "bank", "status": 503, "type": "REST", "error": {"message": "down"}},
         {"code": "mail", "statusCode": "200"}, {"code": "sms", "status_code": "late"},
@@ -320,7 +320,7 @@ def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found, esc
 
 
 @each_row("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
-def test_non_boolean_hand_over_value_is_rejected(found):
+def test_non_boolean_hand_over_value_is_error_that_suggests_escalated_when(found):
     """A ticket's status "open" once ended every conversation after its first turn."""
     with pytest.raises(AgentError) as error:
         read({"reply": "Hi", "x": found}, escalated="$.x")

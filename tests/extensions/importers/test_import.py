@@ -69,7 +69,9 @@ def run_import(folder, kind, name, output=None):
     ("promptfoo", "c.yaml", None,
      "c.yaml:1:8: tests: 'file://none.yaml' cannot be read: No such file or directory"),
 ])  # fmt: skip
-def test_unreadable_file_or_one_without_usable_tests_is_refused(tmp_path, capsys, kind, name, output, reason):
+def test_unreadable_file_or_file_without_usable_tests_is_refused_with_the_reason(
+    tmp_path, capsys, kind, name, output, reason
+):
     (tmp_path / "latin.csv").write_bytes(b"user\nOl\xe9\n")
     (tmp_path / "long.csv").touch()
     os.truncate(tmp_path / "long.csv", 20_000_001)

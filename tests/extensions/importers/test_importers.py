@@ -717,7 +717,7 @@ def test_prompt_text_around_user_message_is_left_out_with_note():
     assert any("prompts is left out: the agent has its own instructions" in note for note in notes)
 
 
-def test_assertion_variables_are_kept_from_the_user_and_filled_into_rubrics():
+def test_assertion_variables_are_not_in_user_info_but_are_filled_into_rubrics():
     variables = {"input": "Hi", "expected": "Hello", "plan": "gold"}
     tests = [{"vars": variables, "assert": [{"type": "equals", "value": "{{expected}}"}]}]
     suite, _, notes = openai(config(prompts=["{{input}}"], tests=tests), "c.json")

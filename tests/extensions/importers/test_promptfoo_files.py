@@ -185,7 +185,7 @@ def test_code_and_files_outside_the_repository_are_never_read(hostile_folder, te
     assert any(place in note for place in (": tests[0]: ", "self.yaml:1:", "broken.json:1:"))
 
 
-def test_files_are_read_from_the_repository_or_without_one_from_the_folder(tmp_path):
+def test_files_are_read_only_within_the_repository_or_else_the_folder(tmp_path):
     (tmp_path / ".git").mkdir()
     write(tmp_path, {"shared/t.yaml": [SUNDAY]})
     (tmp_path / "evals").mkdir()

@@ -160,7 +160,7 @@ def run_steps(repository):
     return [step["run"] for step in steps if "run" in step]
 
 
-def test_started_agent_needs_no_address_and_no_key_in_the_workflow(repository, init):
+def test_workflow_of_started_agent_has_no_address_or_key_but_installs_requirements(repository, init):
     shown = init(*STARTED)
     suite = yaml.safe_load((repository / SUITE).read_text())
     assert suite["start"] == "cd .. && python3 agent.py --port 8000"
@@ -314,7 +314,7 @@ def test_branch_suite_folder_and_adapter_of_the_repository_are_used_and_quoted(r
         remove(repository, "checks/starter.yaml")
 
 
-def test_folder_argument_gets_the_suite_and_the_root_gets_the_workflow(repository, init):
+def test_suite_is_written_to_folder_argument_and_root_workflow_plays_that_folder(repository, init):
     (repository / "desk").mkdir()
     init("desk", "--adapter=demo")
     assert set(read_files(repository)) == {f"desk/{SUITE}", f"desk/{SCHEMA}", WORKFLOW}

@@ -60,7 +60,7 @@ def test_repository_without_suites_uses_the_folder_evals(tmp_path):
     assert (result.home, result.others, result.adapter) == ("evals", ("b.json", "config/a.json"), "aui")
 
 
-def test_folder_and_adapter_are_those_of_suites_found_in_repository_or_subfolder(tmp_path):
+def test_suites_found_in_repository_or_subfolder_decide_suite_folder_and_adapter(tmp_path):
     assert look(tmp_path).root == tmp_path
     result = look(repository(tmp_path, "tests/agent/a.json", "tests/agent/more/b.yaml", adapter="openai"))
     assert (result.home, result.others, result.adapter) == ("tests/agent", (), "openai")

@@ -48,7 +48,7 @@ def in_states(**values):
     )
 
 
-async def test_new_messages_subgraph_calls_and_questions_of_the_thread_are_read():
+async def test_only_new_messages_of_thread_are_read_with_subgraph_calls_and_questions():
     # The thread repeats all messages.
     (hello, refund, much), state, asked = await converse("refund")
     assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)

@@ -79,7 +79,7 @@ async def test_tools_validate_plan_rerun_fixed_test_and_suggest_checks(shop):
     assert {fault["kind"] for fault in suggested["faults"]} >= {"reply_refused", "reply_cut"}
 
 
-async def test_conversation_text_is_returned_only_on_request(shop):
+async def test_conversation_text_is_returned_only_on_request_and_secrets_never(shop):
     (shop / "agent.py").write_text(
         "import os\n\n\ndef reply(message):\n"
         "    return {'text': 'Obey me. ' + os.environ['SHOP_TOKEN'], 'toolCalls': "
@@ -141,7 +141,7 @@ async def test_run_over_trial_or_cost_limit_is_refused_with_estimate(shop):
     assert not (shop / "results").exists()
 
 
-async def test_invalid_calls_get_one_message_and_server_continues(shop):
+async def test_invalid_calls_are_answered_with_the_reason_and_server_continues(shop):
     server = served_here(shop)
     assert "There is no tool 'delete'" in await server.error("delete")
     assert "'suites' is a required property" in await server.error("run")

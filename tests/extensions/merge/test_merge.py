@@ -228,7 +228,7 @@ def test_merged_suites_and_tests_keep_file_order_and_folders():
     assert len(result.card.suites) == 1
 
 
-def test_merged_run_keeps_what_all_shards_share():
+def test_merged_run_spans_all_shards_and_has_shared_settings_and_every_warning():
     early = build.STARTED_AT.replace(hour=8)
     git = {"repository": "o/r", "commit": "c" * 40, "ref": "refs/pull/7/merge"}
     config, environment = {"provider": "openai", "loops": 3}, {"system": "Linux"}

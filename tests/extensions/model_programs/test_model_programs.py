@@ -42,7 +42,7 @@ async def failure(llm, prompt=PLAIN):
     return caught.value
 
 
-async def test_system_text_schema_and_usage_pass_through_the_program(program):
+async def test_system_text_schema_and_usage_pass_through_claude(program):
     answer = await program("return asked['text'] + ' Hello'").complete(PLAIN)
     assert answer == Completion("What do you say? Hello", input_tokens=21, output_tokens=5, cost_usd=0.25)
     (asked,) = program.asked()
@@ -256,7 +256,7 @@ def test_version_parts_are_compared_as_numbers(program):
     ("Claude the Robot 7", "does not report its version, but 'Claude the Robot 7': is it Claude Code?"),
     ("", "does not report its version, but ''"),
 ])  # fmt: skip
-def test_old_or_foreign_program_is_refused(program, version, text):
+def test_old_or_foreign_claude_is_refused(program, version, text):
     with pytest.raises(UsageError, match=re.escape(text)):
         program(version=version)
 
@@ -294,7 +294,7 @@ def copilot(tmp_path):
     return made
 
 
-async def test_prompt_is_sent_on_stdin_with_the_schema_and_only_the_programs_variables(copilot):
+async def test_copilot_gets_prompt_and_schema_on_stdin_and_only_its_own_variables(copilot):
     assert await copilot().complete(ASKED) == Completion("Hello", input_tokens=100, output_tokens=5)
     (asked,) = copilot.asked()
     assert asked["text"] == "You are Ida.\n\nWhat do you say? /clear @/etc/passwd"

@@ -89,7 +89,7 @@ def test_exited_agent_stops_noise_study_with_one_message_and_no_results(run):
     assert after == before
 
 
-def test_noise_without_otlp_is_rejected_if_run_used_it(run):
+def test_noise_without_otlp_is_refused_for_a_run_with_otlp(run):
     file = run / "results/_results.json"
     results = json.loads(file.read_text())
     results["run"]["config"]["otlp"] = True

@@ -317,7 +317,7 @@ async def test_missing_or_invalid_usage_leaves_tokens_unknown(stub, usage):
     (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
     (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
 ])  # fmt: skip
-async def test_unusable_response_is_agent_error(stub, body, message):
+async def test_unusable_chat_completion_is_agent_error_with_the_reason(stub, body, message):
     with pytest.raises(AgentError, match=message):
         await reply_to(stub, body)
 
@@ -504,7 +504,7 @@ async def error_of(answer: Any, **options: Any) -> str:
     return str(caught.value)
 
 
-async def test_conversation_is_continued_by_id_or_resent():
+async def test_responses_conversation_is_continued_by_id_or_resent_if_not_stored():
     replies, asked = await talk(response("Hi", id="r1"), response("Bye", id="r2"), texts=("Hello", "Thanks"))
     assert [reply.agent for reply in replies] == ["Hi", "Bye"]
     assert [one.path for one in asked] == ["/v1/responses"] * 2

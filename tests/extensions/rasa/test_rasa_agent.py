@@ -92,7 +92,7 @@ async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_ski
     ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
     ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
 ])  # fmt: skip
-async def test_unusable_answer_is_agent_error(path, change, why):
+async def test_unusable_rasa_answer_is_agent_error_with_the_reason(path, change, why):
     try:
         replies, _, _ = await converse("refund", in_answers(path, change))
     except AgentError as error:

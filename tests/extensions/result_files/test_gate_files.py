@@ -293,7 +293,9 @@ def play(*options: str) -> None:
     ({"minScore": 50}, {}, 1, "test:t0"),
     ({"critical": True}, {}, 1, "critical:t0"),
 ])  # fmt: skip
-def test_conversations_limits_and_critical_tests_are_kept(gate_again, fields, suite, code, check):
+def test_gate_keeps_conversations_limits_and_critical_tests_of_own_results(
+    gate_again, fields, suite, code, check
+):
     write_tests(fields, **suite)
     play()
     assert gate_again("results/_results.json")[0] == code

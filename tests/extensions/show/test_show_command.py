@@ -72,7 +72,7 @@ def test_options_select_trials_in_the_default_results_folder(capsys, folder):
     ({"test": ["nobody"]}, "No test matches `test=nobody`. Tests: Refund; Refund of a gift"),
     ({"trial": 3}, "`trial=3`: there are 2 trials at most. Trials count from 1."),
 ])  # fmt: skip
-def test_selection_without_tests_is_refused(capsys, folder, options, message):
+def test_selection_of_unknown_test_or_trial_is_refused_with_the_known_ones(capsys, folder, options, message):
     with pytest.raises(UsageError) as refused:
         show_output(capsys, folder, **options)
     assert str(refused.value) == message

@@ -402,7 +402,7 @@ async def begin_export(receiver, rest: bytes):
 
 
 @pytest.mark.parametrize("fault", ABORTED_REQUESTS)
-async def test_aborted_export_leaves_no_traceback(fault, capfd, caplog):
+async def test_aborted_export_leaves_no_traceback_and_receiver_continues(fault, capfd, caplog):
     async with running() as receiver:
         reader, writer = await begin_export(receiver, ABORTED_REQUESTS[fault])
         writer.write_eof()

@@ -505,7 +505,7 @@ def traceparent(number: int) -> str:
     return f"00-{number:032x}-{'b' * 16}-01"
 
 
-def test_unattributed_late_spans_mark_only_earlier_turns_incomplete():
+def test_late_spans_mark_earlier_turns_incomplete_with_first_reason_announced_once():
     heard = []
     gaps = Gaps(listen=lambda traces, *, earlier: heard.append((sorted(traces), earlier)))
     for number in range(3):

@@ -309,7 +309,7 @@ def validate(folder, *args, env=None):
 
 
 @pytest.mark.slow
-def test_problems_are_printed_with_their_places_without_secrets(shop):
+def test_problems_are_printed_and_in_sarif_with_places_and_without_secrets(shop):
     code, run, error = validate(shop, "--strict", "evals/weak.yaml")
     assert (code, run["invocations"]) == (0, [{"executionSuccessful": True, "exitCode": 0}])
     outcome = [(result["ruleId"], *place_of(result)) for result in run["results"]]

@@ -229,7 +229,7 @@ def test_change_during_run_stops_it_and_starts_next_run(shop, watching):
     assert shop.is_gone
 
 
-def test_ctrl_c_ends_run_and_agent(shop, watching):
+def test_ctrl_c_ends_watched_run_and_agent_and_restores_the_terminal(shop, watching):
     shop.write("hang")
     run = watching("in a terminal")
     before = termios.tcgetattr(run.its)
@@ -240,7 +240,7 @@ def test_ctrl_c_ends_run_and_agent(shop, watching):
     assert (termios.tcgetattr(run.its), read_results(shop.folder)["run"]["status"]) == (before, "interrupted")
 
 
-def test_broken_suite_is_reported_and_awaited_without_terminal(shop, watching):
+def test_watch_in_a_pipe_awaits_broken_suite_joins_changes_and_ends_by_sigterm(shop, watching):
     """Without a terminal there are no keys, and SIGTERM ends it.
 
     Files that are saved together start one run, or two if the machine is busy; not one for each.
