@@ -151,7 +151,7 @@ WITH_IDS = {
 }
 
 
-async def test_http_answer_with_other_message_id_is_rejected():
+async def test_http_answer_with_other_or_missing_message_id_is_rejected():
     """Then no second answer, however late, passes for the answer to another message."""
     other = 'answered another message: the answer has the id ["another"], the message "'
     for ids, message in (
@@ -167,6 +167,9 @@ async def test_http_answer_with_other_message_id_is_rejected():
                 assert message in await error_of(agent, "Hi")
             else:
                 assert (await replies_of(agent, "Hi"))[0].agent == "answer to Hi"
+
+
+def test_message_id_can_be_read_only_if_it_is_sent():
     with pytest.raises(ValueError, match=r"reply.messageId is given, but send holds no \{\{messageId\}\}"):
         HttpOptions.model_validate(PLAIN | {"reply": WITH_IDS["reply"]})
 

@@ -114,13 +114,16 @@ def run(root, *args, cwd, program=ELSEWHERE, **env):
     return forked_command(*args, cwd=cwd, env={"PYTHONPATH": str(root)} | env, program=str(script))
 
 
-def test_bundled_extensions_are_found_and_entry_points_read_as_by_importlib(tmp_path):
+def test_bundled_extensions_are_found_and_entry_points_read_as_by_importlib():
     lines = metadata.entry_points(group=GROUP)
     assert sorted(installed().names()) == sorted(line.name for line in lines)
     folder = Path(ci_evals.__file__).parent / "extensions"
     assert {*installed().names()} == {path.parent.name for path in folder.glob("*/__init__.py")}
     points = {(line.name, line.module) for line in entry_points(GROUP, installation_folders())}
     assert points == {(line.name, line.value) for line in lines}
+
+
+def test_malformed_entry_points_and_later_copies_of_a_package_are_skipped(tmp_path):
     write_lines(tmp_path, "# none\n; none\n\n a.b=c.d \nno line\n[other]\nx = y", "Some_Thing-2.0.dist-info")
     (tmp_path / "broken-1.dist-info").mkdir()
     (tmp_path / "broken-1.dist-info/entry_points.txt").write_bytes(f"[{GROUP}]\nz = z\xff".encode("latin-1"))
@@ -290,7 +293,7 @@ def test_steps_get_no_secrets_without_or_with_a_broken_extension(site, tmp_path)
         assert ("ACME_API_KEY" in seen, seen["SHOP_URL"]) == (False, "https://a.example")
 
 
-def test_duplicate_is_not_loaded_and_failed_import_causes_runtime_warning(tmp_path, monkeypatch):
+def test_extension_of_a_taken_name_is_not_loaded_and_bundled_one_is_preferred(tmp_path, monkeypatch):
     write_extension(tmp_path, "first_of_name", "greet")
     write_extension(tmp_path, "second_of_name", "wave")
     monkeypatch.syspath_prepend(tmp_path)
@@ -304,6 +307,9 @@ def test_duplicate_is_not_loaded_and_failed_import_causes_runtime_warning(tmp_pa
     extensions = Extensions([EntryPoint("noise", "theirs", "acme"), own])
     extensions.warn = lambda _: None
     assert [module.__name__ for module in extensions.parts("result")] == ["ci_evals.extensions.noise.result"]
+
+
+def test_failed_import_of_an_extension_causes_runtime_warning():
     extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
     with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
         assert list(extensions.parts("result")) == []

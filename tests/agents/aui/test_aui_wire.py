@@ -75,8 +75,11 @@ def test_agent_id_is_sent_where_configured(location: AgentIdLocation, expected: 
     ({"data": {"id": "t"}}, "t"),
     ({"id": None, "task_id": "t"}, "t"),
 ])  # fmt: skip
-def test_task_id_is_read_under_each_name_and_encoded_in_paths(body: Any, expected: str) -> None:
+def test_task_id_is_read_under_each_name(body: Any, expected: str) -> None:
     assert aui_wire.task_id_of(body, NOTHING) == expected
+
+
+def test_task_and_message_ids_are_encoded_in_trace_path() -> None:
     assert aui_wire.trace_path("a/b?", "c d") == "/tasks/a%2Fb%3F/messages/c%20d/trace-info"
 
 
@@ -292,7 +295,7 @@ PASSAGE = {"title": "Terms", "content": "…", "score": 0.9}
     (CONDITION, [{"text": "Sure?"}], PASSAGE, {"status": "all_filled"}),
 ])  # fmt: skip
 def test_details_of_rules_and_integrations_are_read_in_every_shape(condition, preview, resource, rule):
-    """Those of the client's types, and those of older servers."""
+    """One row has the shapes of the client's types, the other those of older servers."""
     integration = {**RAG, "response": {"resources": [resource]}}
     reason = [{"condition": condition, "passed": False}]
     decisions = [

@@ -106,7 +106,7 @@ def test_invalid_agent_code_is_rejected_with_reason_and_line(tmp_path, text, mes
 
 
 async def test_module_that_runs_its_agent_at_import_is_rejected_with_advice(tmp_path):
-    """As quick starts do, by `run_sync` at their end."""
+    """Quick starts do so, by `run_sync` at their end."""
     text = "import asyncio\nloop = asyncio.get_event_loop()\nloop.run_until_complete(loop.create_future())"
     with pytest.raises(UsageError, match=r":3\); put what runs the agent below `if __name__ == '__main__':`"):
         load(tmp_path, text)

@@ -122,7 +122,7 @@ async def test_unusable_a2a_answer_is_an_error_with_the_reason(name, old, new, w
     assert why in errors[0]
 
 
-async def test_task_without_question_or_of_other_context_is_an_error_and_unknown_updates_are_skipped():
+async def test_a2a_task_without_question_or_of_other_context_is_an_error():
     change = in_answers('"text":"Which order[?]"', '"text":" "')
     (asked, _), _ = await converse("a2a-blocking", "asks", change)
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
@@ -132,6 +132,9 @@ async def test_task_without_question_or_of_other_context_is_an_error_and_unknown
     with recorded_http.serve_recorded(exchanges) as stub:
         (_, other, _), _ = await framework_chats.CONVERSATIONS["a2a-blocking"]["refund"](stub.url)
     assert other == "the agent answered in another conversation than the message's"
+
+
+async def test_unknown_a2a_stream_event_is_skipped():
     update = '{"result": {"artifactUpdate"'
     news = f'{{"result": {{"reasoningUpdate": {{"contextId": 7}}}}, "id": 1}}\r\n\r\ndata: {update}'
     change = in_answers(re.escape(update), news)

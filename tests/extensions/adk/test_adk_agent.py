@@ -114,11 +114,14 @@ async def test_unusable_adk_run_is_an_error_with_the_reason(stub, events, why):
     assert why in reply
 
 
-async def test_non_adk_server_and_endless_confirmations_are_errors(stub):
+async def test_server_that_is_not_adk_is_an_error_at_the_opening(stub):
     stub.answer = lambda _: world.fault(404, "Not Found")
     agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
         await agent.open_session(AgentContract.played_test)
+
+
+async def test_endless_confirmation_requests_of_adk_are_an_error(stub):
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
     reply = await reply_to(stub, asking, confirmation={"confirmed": True})
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
@@ -149,13 +152,15 @@ async def test_built_in_and_long_running_tools_are_calls_and_nameless_calls_are_
         assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
-async def test_options_are_sent_and_thoughts_and_user_texts_are_not_in_the_reply(stub):
-    # The test's own data takes precedence over the options.
+async def test_state_and_user_id_options_are_sent_but_user_info_takes_precedence(stub):
     options = {"state": {"plan": "Pro", "name": "Nobody"}, "userId": "u/1"}
     await reply_to(stub, adk_event({"text": "Hi"}), **options)
     opening = stub.asked[0]
     assert opening.path.startswith("/apps/refunds/users/u/1/sessions/")
     assert opening.body == {"plan": "Pro", "name": "Ida Berg"}
+
+
+async def test_adk_reply_has_hand_over_and_errors_but_no_thoughts_or_user_texts(stub):
     call = {"functionCall": {"id": "1", "name": "to_person"}}
     response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
     assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated

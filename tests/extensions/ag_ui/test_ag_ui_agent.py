@@ -139,24 +139,30 @@ async def test_recorded_ag_ui_runs_are_read_with_calls_state_tokens_approvals_an
     assert await fails(cancelled) == "the agent's run was cancelled before it completed"
 
 
-async def test_calls_come_in_order_with_results_and_a_run_without_calls_proves_none():
+async def test_calls_are_in_order_with_results_workflows_and_tokens():
     usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]
     done = await talk(ag_ui_run(*LOOKUP, *REFUND, text="Refunded.", usage=usage))
     assert (done.calls, done.reply.workflows) == (CALLS, ("lookup", "refund"))
     assert (done.reply.input_tokens, done.reply.output_tokens) == (150, 10)
     assert 0 < done.reply.first_token_seconds <= done.reply.latency_seconds
     assert done.reply.handed_over is None
-    # The protocol reports all of them. It does not report rules, or what was never counted.
+
+
+async def test_run_without_calls_had_none_but_its_rules_tokens_and_state_are_unknown():
+    # The protocol reports all calls, but no rules, and no tokens that were never counted.
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())
     assert (done.reply.rules, done.reply.input_tokens, done.reply.error_response) == (None, None, False)
     assert done.problem == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
+
+
+async def test_call_of_escalation_tool_is_a_hand_over_of_ag_ui():
     options = {"escalationTools": ["to_person"], "tools": [{"name": "to_person"}]}
     assert (await talk(ag_ui_run(*ag_ui_call("to_person", {})), **options)).reply.escalated
     assert (await talk(ag_ui_run(text="Hello"), **options)).reply.handed_over is False
 
 
-async def test_chunks_continue_messages_and_subagents_are_named_in_calls():
+async def test_chunk_without_id_continues_the_last_call_or_message():
     chunks = (
         {"type": "TOOL_CALL_CHUNK", "toolCallId": "c", "toolCallName": "refund", "delta": '{"order":'},
         {"type": "TOOL_CALL_CHUNK", "delta": '"A-1"}'},
@@ -165,7 +171,9 @@ async def test_chunks_continue_messages_and_subagents_are_named_in_calls():
     )
     done = await talk(ag_ui_run(*chunks))
     assert (done.calls, done.reply.agent) == ([("refund", {"order": "A-1"}, None)], "Refunded")
-    # A text of a subagent is the reply if nobody else says anything.
+
+
+async def test_subagent_is_named_in_calls_and_gives_the_reply_only_if_alone():
     sub = {"subagentRunId": "s1"}
     started = {"type": "SUBAGENT_STARTED", "name": "desk", **sub}
     begun, *others = LOOKUP
@@ -213,7 +221,7 @@ async def test_unsent_user_message_in_snapshot_does_not_hide_earlier_calls(first
     assert not done.reply.tool_calls_partial
 
 
-async def test_client_tools_and_interrupts_get_their_configured_answers():
+async def test_client_tools_get_configured_results_or_are_errors():
     tool = {"name": "confirm", "description": "Asks the user.", "parameters": {"type": "object"}}
     asking = ag_ui_run(*ag_ui_call("confirm", {"order": "A-1"}))
     fields = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
@@ -223,6 +231,9 @@ async def test_client_tools_and_interrupts_get_their_configured_answers():
     assert (result["role"], result["toolCallId"], result["content"]) == ("tool", "call-1", '{"ok":true}')
     assert "called the tool 'confirm' and waits for its result" in await fails(asking, tools=[tool])
     assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
+
+
+async def test_interrupts_get_the_configured_answer_or_are_errors():
     interrupt = {"id": "i1", "reason": "tool_call", "message": "Refund 42?", "toolCallId": "call-1"}
     outcome = {"type": "interrupt", "interrupts": [interrupt]}
     asking = ag_ui_run(*ag_ui_call("refund", {"amount": 42}), outcome=outcome)
@@ -298,7 +309,7 @@ async def test_inapplicable_state_patch_leaves_the_state_unknown_until_the_next_
     assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
 
 
-async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_truncated():
+async def test_state_patches_change_neither_test_nor_earlier_states():
     delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
     done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi"), userInfo="state")
     assert (done.state["orders"], TEST.user_info["orders"]) == (["A-1", "A-2"], ["A-1"])
@@ -309,12 +320,15 @@ async def test_state_patches_keep_test_and_earlier_states_and_deep_states_are_tr
     events = [Event({"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/a", "value": 2}]})]
     ag_ui_wire.read(events, [], state, Redactor())
     assert (earlier, state.value) == ({"a": 1}, {"a": 2})
+
+
+async def test_deeply_nested_state_is_truncated():
     deeper = [{"op": "add", "path": "/a" * number, "value": {}} for number in range(1, 400)]
     done = await talk(ag_ui_run({"type": "STATE_DELTA", "delta": deeper}, text="Hi"))
     assert "cut off here: nested deeper" in json.dumps(done.state)
 
 
-def test_events_are_read_in_linear_time_and_not_modified():
+def test_read_ag_ui_events_are_not_modified():
     messages = [{"id": "m", "role": "assistant", "content": "Hi", "toolCalls": []}]
     listed = [
         {"type": "MESSAGES_SNAPSHOT", "messages": messages},
@@ -326,6 +340,9 @@ def test_events_are_read_in_linear_time_and_not_modified():
     before = deepcopy(listed)
     run = ag_ui_wire.read([Event(event) for event in listed], [], AgentState({}), Redactor())
     assert (run.texts, listed) == (["Hi there"], before)
+
+
+def test_ag_ui_events_are_read_in_linear_time():
     events = [{"type": "TEXT_MESSAGE_CHUNK", "messageId": "m", "delta": "word " * 20}] * 9_000
     for number in range(2_000):
         events += ag_ui_call("lookup", {"n": number}, "ok", call_id=f"c{number}")
@@ -431,7 +448,7 @@ def test_malformed_patches_are_refused(patch):
         patched({}, patch)
 
 
-def test_json_patch_that_copies_too_much_is_refused_without_showing_the_document():
+def test_json_patch_that_copies_too_much_or_nests_too_deep_is_refused():
     # 40 operations would make 10^12 values; a copied text takes memory only when it is written.
     doubling = [operation("copy", f"/{number}", "") for number in range(40)]
     with at_most(loops=60), pytest.raises(PatchError, match=f"copies more than {MAX_COPIED:,} values"):
@@ -444,6 +461,9 @@ def test_json_patch_that_copies_too_much_is_refused_without_showing_the_document
     deeper = [operation("add", "/a" * 301 * number, nested) for number in range(12)]
     with pytest.raises(PatchError, match=r"operation 12 \(copy .*\): the value is nested too deep"):
         patched(None, [*deeper, operation("copy", "/b", "")])
+
+
+def test_error_of_a_json_patch_does_not_show_the_document():
     for failing in (operation("test", "/a", "y"), operation("add", "/b/c", 1), operation("remove", "/c")):
         with pytest.raises(PatchError) as caught:
             patched({"a": "private"}, [failing])

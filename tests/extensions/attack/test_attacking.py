@@ -115,7 +115,7 @@ def test_run_without_attackable_verdicts_is_refused_with_the_reason(trial, messa
         targets(as_saved_run(run_of_tests(build.test_result(trials=(trial,)))), 10, 0)
 
 
-async def test_unreadable_verdicts_are_no_flips_and_interruption_keeps_results(monkeypatch):
+async def test_unreadable_and_undecided_verdicts_are_no_flips(monkeypatch):
     def answer(asked: world.ModelRequest) -> str:
         return "Hm." if "borl vg" in asked.text else fakes.judge_answer("cannot_tell")  # that is rot13
 
@@ -123,11 +123,17 @@ async def test_unreadable_verdicts_are_no_flips_and_interruption_keeps_results(m
     kind = {one.name: one for one in report.kinds}
     assert (kind["encoded instructions"].undecided, kind["fake verdicts"].tried) == (3, 3 * 4)
     assert (report.whole.turned, report.control.tried) == (0, 3 * 4)
+
+
+async def test_conversation_of_one_turn_gets_only_attacks_on_the_last_reply(monkeypatch):
     one = as_saved_run(run_of_tests(build.test_result(trials=(judged_trial("no", "failed"),))))
     report, models, _ = await attacked(monkeypatch, lambda _: fakes.judge_answer("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
     assert report.whole.tried == lasts < len(attacks())
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
+
+
+async def test_interrupted_attack_keeps_its_results(monkeypatch):
     with world.llm(lambda _: fakes.judge_answer("fail")) as models:
         async with study_asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))

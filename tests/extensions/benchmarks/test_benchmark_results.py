@@ -81,7 +81,7 @@ def test_means_are_summed_as_numpy_does(size):
     assert pass_at_k.mean(values) == float(numpy.array(values).mean())
 
 
-def test_swe_bench_errors_are_undecided_and_bad_totals_contradict():
+def test_swe_bench_outcomes_reasons_and_arms_are_read_and_errors_are_undecided():
     results = read_set("swe-bench/demo__agent.base.json")
     assert results.arm == "demo/agent"
     result = outcomes_by_test(results)
@@ -99,6 +99,9 @@ def test_swe_bench_errors_are_undecided_and_bad_totals_contradict():
     (named,) = read_text(text, "logs/run_evaluation/run-1/demo__agent/demo__shop-1/report.json")
     assert named.arm == "demo/agent"
     assert read_set("swe-bench/report-1.json").arm is None
+
+
+def test_swe_bench_total_that_differs_from_the_lists_is_a_contradiction():
     report = load_json("swe-bench/demo__agent.base.json")
     report["resolved_ids"] = []
     (results,) = read_text(json.dumps(report))
@@ -164,7 +167,7 @@ def test_agentbench_status_takes_precedence_over_the_result():
     assert dbbench.rows[0].conversation[1].role == "assistant"
 
 
-def test_webarena_crash_is_error_in_log_and_verified_results_are_read():
+def test_webarena_crash_is_error_in_log_and_failure_in_dump():
     log, dump = read_set("webarena/base/merged_log.txt"), read_set("webarena/base/json_dump.json")
     assert outcomes_by_test(log)["95"] == outcomes_by_test(log)["7"] == [ERROR]
     assert outcomes_by_test(dump)["95"] == outcomes_by_test(dump)["7"] == [FAILED]
@@ -179,6 +182,9 @@ def test_webarena_crash_is_error_in_log_and_verified_results_are_read():
     again = "x - INFO - [Config file]: /srv/95.json\nx - INFO - [Result] (PASS) /srv/95.json\n"
     (results,) = read_text(log + again, "log.txt")
     assert outcomes_by_test(results)["95"] == [PASSED]
+
+
+def test_webarena_verified_results_and_summary_are_read():
     assert outcomes_by_test(read_set("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
     failed = read_set("webarena-verified/base/3/eval_result.json").rows[0]
     assert (failed.passed, failed.cluster, failed.groups) == (False, "279", ("shopping_admin",))

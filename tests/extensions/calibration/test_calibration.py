@@ -83,7 +83,7 @@ def test_labels_of_one_conversation_widen_the_interval():
     assert held / times >= 0.9
 
 
-def test_rates_of_any_run_match_a_calculation_by_hand_unless_judged_by_chance():
+def test_judge_rates_and_corrected_pass_rate_match_a_calculation_by_hand():
     table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
     result = rater(group(table, passes=100, fails=50, rate=100 / 150))
     # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
@@ -101,7 +101,9 @@ def test_rates_of_any_run_match_a_calculation_by_hand_unless_judged_by_chance():
     assert (corrected(counted, 0.1, own=False).value, corrected(counted, 1.0, own=False).value) == (0, 1)
     own, other = corrected(counted, 2 / 3, own=True), corrected(counted, 2 / 3, own=False)
     assert own.high - own.low < other.high - other.low
-    # A judge no better than chance gives no corrected rate.
+
+
+def test_judge_no_better_than_chance_gives_no_corrected_rate():
     cells = dict.fromkeys(("passes_passed", "passes_failed", "fails_passed", "fails_failed"), 50)
     blind = Counted(**cells, passes=100, fails=100)
     assert corrected(blind, 0.7, own=True) is None
@@ -124,12 +126,15 @@ def test_judge_rates_exclude_tied_and_unsure_labels_and_need_labeled_fails():
     assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
 
 
-def test_rates_do_not_depend_on_the_order_and_more_labels_narrow_the_interval():
+def test_rates_depend_on_the_seed_but_not_on_the_order_of_labels():
     rng = random.Random(2)
     sample = sample_labels(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
     turned = replace(sample, labeled=[*reversed(sample.labeled)])
     assert rater(sample, draws=50) == rater(turned, draws=50)
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
+
+
+def test_more_labels_narrow_the_interval_of_kappa():
     rng = random.Random(6)
     population = replace(WORLD, verdicts=4000).population(rng)
     kappas = [rater(sample_labels(population, labels, rng), draws=400).kappa for labels in (30, 120, 480)]

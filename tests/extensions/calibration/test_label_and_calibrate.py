@@ -151,6 +151,9 @@ def test_calibration_corrects_other_runs_of_the_judge_with_a_wider_interval(cali
     here, there = (given(one, calibration).study(Calibration).parts[0].corrected for one in (same, other))
     assert (same.run.id, here.value) == (calibration.run, there.value)
     assert here.high - here.low < there.high - there.low
+
+
+def test_calibration_of_another_judge_is_only_noted_as_old(calibration):
     known = given(judged_run(judge_model="newer"), calibration)
     assert known.study(Calibration) is None
     why = "another judge: the model changed"

@@ -65,7 +65,7 @@ def test_verdicts_are_drawn_equally_often_in_an_order_that_depends_on_the_seed()
     assert sheet_files(judged_run())[sheet.SHEET] != sheet_files(judged_run(), seed=1)[sheet.SHEET]
 
 
-def test_page_has_a_strict_policy_and_no_file_tells_of_the_judge():
+def test_sheet_files_do_not_reveal_verdicts_of_the_judge():
     files = sheet_files(judged_run())
     for text in files.values():
         for secret in (JUDGE, REASON, "77.25", "gpt", "outcome", "passRate", "score"):
@@ -75,6 +75,9 @@ def test_page_has_a_strict_policy_and_no_file_tells_of_the_judge():
     rows = [labeled_runs.read_sheet(files[sheet.SHEET]) for files in (everything, contrary)]
     by_id = [{row["item"]: row for row in one} for one in rows]
     assert by_id[0] == by_id[1]
+
+
+def test_sheet_page_has_a_strict_content_security_policy():
     page = sheet_files(judged_run(tests=1))[sheet.PAGE]
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert "default-src &#39;none&#39;" in policy
@@ -148,7 +151,7 @@ def test_sheet_cells_are_never_read_as_formulas(text):
         assert not re.match(r"[\s\"]*[=+\-@＝＋－＠]", cell), cell
 
 
-def test_sheet_shows_rubric_levels_and_cuts_long_conversations_that_the_page_has():
+def test_sheet_shows_levels_weights_and_limit_of_a_rubric():
     levels = (Level(score=1, name="whole", description="Nothing lacks"), Level(score=0.25, name="part"))
     rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="clarity", levels=levels, weight=2),))
     trial = build.trial_result(findings=(build.finding(kind="judged", criterion="It explains"),))
@@ -156,6 +159,9 @@ def test_sheet_shows_rubric_levels_and_cuts_long_conversations_that_the_page_has
     shown = sheet.readable(item.parts)
     assert "Levels of clarity, weight 2:\n> whole (1): Nothing lacks\n> part (0.25)" in shown
     assert "if that is at least 0.5" in shown
+
+
+def test_long_conversation_is_cut_on_the_sheet_and_whole_on_the_page():
     turns = (build.turn(1, agent="word " * 10_000 + "end"),)
     files = sheet_files(run_of(build.trial_result(turns=turns, findings=(build.finding(kind="judged"),))))
     (row,) = labeled_runs.read_sheet(files[sheet.SHEET])
@@ -197,7 +203,7 @@ def test_common_words_for_labels_are_accepted(tmp_path):
             assert read_labels(tmp_path, f'item,label\ni1,"{quoted}"\n') == {"i1": passed}, word
 
 
-def test_labels_of_a_sheet_are_counted_and_named_after_its_column_or_file(tmp_path):
+def test_labels_belong_to_the_person_in_the_labeller_column_or_else_the_file_name(tmp_path):
     (tmp_path / "more").mkdir()
     (tmp_path / "ada.csv").write_text("item,label,labeller\ni1,pass,\ni2,pass,Ben\n")
     (tmp_path / "more/Ada.csv").write_text("item,label\ni1,yes\ni3,fail\n")
@@ -206,6 +212,9 @@ def test_labels_of_a_sheet_are_counted_and_named_after_its_column_or_file(tmp_pa
     names = {(label.labeller.lower(), label.item) for label in labels}
     assert names == {("ada", "i1"), ("ben", "i2"), ("ada", "i3")}
     assert len(read([tmp_path / "ada.csv", tmp_path / "ada.csv"])) == 2
+
+
+def test_count_of_labels_skips_empty_ones_and_refuses_invalid_sheets(tmp_path):
     file = tmp_path / "sheet.csv"
     assert count_labels(file) == 0
     for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0)):

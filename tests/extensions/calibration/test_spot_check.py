@@ -83,7 +83,7 @@ def simulated(case: str, labels: int, times: int) -> tuple[float, float, float, 
 
 
 def check(case: str, labels: int, times: int) -> tuple[float, float, float]:
-    """As by other code, within what so few repetitions vary by and what labels of one test hang together."""
+    """Compare with results of other code; the bounds allow for few repetitions and dependent labels."""
     *result, by_t = simulated(case, labels, times)
     index = LABELS.index(labels)
     alone, by_labels, differs = EXPECTED[case]
@@ -229,7 +229,6 @@ def test_judge_that_is_harsh_on_new_answers_is_detected_and_the_change_corrected
 
 
 def test_spot_check_of_consistent_judge_suggests_no_correction_and_needs_its_sheet(alike, capsys):
-    """And the labels must be those of its sheet."""
     sheet = label(alike, items=60, seed=3)
     calibrate(alike, sheet, items=60, seed=3)
     shown = capsys.readouterr().out

@@ -189,12 +189,15 @@ The conversation ended: the agent handed over to a person.
     ]  # fmt: skip
 
 
-def test_chat_uses_the_tests_data_and_world_which_undo_and_restart_open_anew(talk):
+def test_chat_of_a_test_uses_its_history_user_info_and_world(talk):
     talked = talk("Hi", test="Refund")
     assert talked.shown.startswith("you>   Hello\nagent> Welcome back\nyou>   Hi\n")
     assert talked.shop.sessions == [[{"customer": "K-7"}, ["Hello", "Welcome back"], "Hi"]]
     assert talked.steps.done == [("up", {"customer": "K-7"}), ("down", {"customer": "K-7"})]
     assert (talked.shop.closed, talk("Hi").shop.sessions) == (1, [[{}, [], "Hi"]])
+
+
+def test_undo_and_restart_open_a_new_session_and_world(talk):
     talked = talk("one", "two", "three", "/undo", "four")
     assert (talked.texts, talked.shop.closed) == ([["one", "two", "three"], ["one", "two", "four"]], 2)
     # After the end too; a message that was never answered is the last one.
@@ -207,18 +210,24 @@ def test_chat_uses_the_tests_data_and_world_which_undo_and_restart_open_anew(tal
     assert "The conversation has ended. /undo, /restart" in talked.shown
 
 
-def test_agent_error_ends_the_chat_and_unknown_commands_are_refused_off_a_terminal(talk, tmp_path):
+def test_agent_error_ends_the_chat_with_exit_code_3_unless_on_a_terminal(talk):
     talked = talk("break", "more")
     assert (talked.code, talked.texts) == (Exit.INVALID, [["break"]])
     assert "error: the agent is gone" in talked.errors
     talked = talk("break", "/restart", "more", is_terminal=True)
     assert (talked.code, talked.texts) == (Exit.PASSED, [["break"], ["more"]])
+
+
+def test_unknown_chat_command_exits_with_2_off_a_terminal_and_help_lists_commands(talk):
     talked = talk("/help", "/Quit")
     assert ("/save FILE [NAME]" in talked.shown, talked.code) == (True, Exit.PASSED)
     talked = talk("/sing", "//sing")
     assert "No such command: /sing." in talked.shown
     assert (talked.shop.sessions[0][2:], talked.code) == (["/sing"], Exit.USAGE)
     assert talk("/sing", is_terminal=True).code == Exit.PASSED
+
+
+def test_save_needs_a_message_and_a_file_name(talk, tmp_path):
     talked = talk("/save new.yaml", "/save", "/undo")
     assert talked.shown.count("Nothing was said yet.") == 2
     assert "Name the file: /save FILE [NAME]" in talked.shown
@@ -282,6 +291,9 @@ def test_saved_suite_keeps_variables_and_steps_and_fails_changed_agent(talk, tmp
     suite = load_suite(tmp_path / "again.yaml", environ=ENVIRON)
     assert asyncio.run(run_suite(Shop(), suite)).gate.passed
     assert not asyncio.run(run_suite(Lazy(), suite)).gate.passed
+
+
+def test_saved_suite_has_the_adapter_options_of_the_command_line(talk, tmp_path):
     (tmp_path / "options.yaml").write_text("send: {body: {text: '{{message}}'}}\nreply: {text: $.text}\n")
     options = {"base_url": "http://localhost:9", "adapter_options": tmp_path / "options.yaml"}
     talk("Hi", "/save new.json", suite=None, adapter="http", **options)

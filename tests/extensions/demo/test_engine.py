@@ -141,13 +141,16 @@ def test_unconfirmed_action_does_not_run_and_corrected_value_restarts_workflow()
     assert last("deposit of B-1", "no", "my deposit after all").text == "Shall I pay 74.50?"
 
 
-def test_pending_question_takes_precedence_over_intent_and_phrases_are_mapped_to_values():
+def test_reply_changes_workflow_only_if_it_does_not_answer_the_pending_question():
     assert last("deposit", "I would rather hire a bike").workflows == ("HIRE",)
     hired = "Hired for 3 days on the day plan. Anything else?"
     assert last("hire", "3 days, and then the deposit").text == hired
     assert last("I want to hire", "5").text == "Hired for 5 days on the day plan. Anything else?"
     assert last("I want to hire 5").type is ResponseType.QUESTION
     assert last("hire", "9" * 5000).params["days"] == "9" * 5000
+
+
+def test_phrase_of_an_answer_is_mapped_to_a_value_else_number_or_text_is_kept():
     assert last("deposit B-1", "because it rained", late_days=4).params["reason"] == "rain"
     assert last("deposit B-1", "seven reasons", late_days=4).params["reason"] == 7
     assert last("deposit B-1", "my dog ate it!", late_days=4).params["reason"] == "my dog ate it"

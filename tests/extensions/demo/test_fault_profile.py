@@ -102,13 +102,16 @@ def test_noise_sets_share_of_faulty_replies_and_invalid_profile_is_refused():
         DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
-def test_lost_fault_ignores_one_message_and_hasty_fault_skips_its_rules():
-    """A workflow that is only a rule still replies with the rule's text."""
+def test_lost_fault_ignores_one_message():
     texts = ["I want to return something", "HL-30771", "HL-30771"]
     first, lost, after = replies_to(RETAIL, texts, variables=LATE, faults=[None, ReplyFault.LOST])
     assert first.asking_for == ("order-number",)
     assert (lost.text, lost.type, lost.workflows) == (RETAIL.texts.fallback, ResponseType.QUESTION, ())
     assert codes([after], RuleFired) == ["return-window-closed"]
+
+
+def test_hasty_fault_skips_the_rules_of_one_message():
+    """A workflow that is only a rule still replies with the rule's text."""
     (calm,) = replies_to(RETAIL, [RETURN], variables=LATE)
     hasty, after = replies_to(RETAIL, [RETURN] * 2, variables=LATE, faults=[ReplyFault.HASTY])
     assert codes([calm], RuleFired) == ["return-window-closed"]
@@ -272,7 +275,7 @@ def test_wrong_integration_keeps_steps_that_depend_on_a_status(other, called):
     assert reply.text.startswith("Done.")
 
 
-def test_forget_parameter_escalate_early_and_err_change_every_reply_in_their_way():
+def test_forget_parameter_keeps_the_texts_but_loses_what_messages_give():
     texts = ["I want to return something that is too wide.", "HL-30771", "Yes"]
     mine, mine_known = {"order_number": "HL-30771"}, {"order-number": "HL-30771"}
     right = replies_to(RETAIL, texts, variables=mine)
@@ -280,12 +283,18 @@ def test_forget_parameter_escalate_early_and_err_change_every_reply_in_their_way
     assert [reply.text for reply in wrong] == [reply.text for reply in right]
     assert right[-1].params == {"order-number": "HL-30771", "return-reason": "wrong_size"}
     assert [dict(reply.params) for reply in wrong] == [{"order-number": "undefined"}, mine_known, mine_known]
+
+
+def test_escalate_early_hands_over_at_the_first_request_without_calls():
     texts = ["Hello!", RETURN, "Too wide."]
     hello, request, later = replies_to(RETAIL, texts, Misbehavior.ESCALATE_EARLY, variables=LATE)
     assert hello.workflows == ()
     assert request.workflows == ("CONVERSATION_FORWARDING",)
     assert codes([request], IntegrationCall) == []
     assert later.text == RETAIL.texts.forwarded
+
+
+def test_err_answers_each_message_with_an_error_and_no_calls():
     replies = replies_to(RETAIL, [RETURN, RETURN], Misbehavior.ERR)
     assert [(reply.type, reply.text) for reply in replies] == [(ResponseType.ERROR, RETAIL.texts.error)] * 2
     assert codes(replies, IntegrationCall) == []

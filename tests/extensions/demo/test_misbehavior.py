@@ -52,7 +52,7 @@ def test_every_misbehavior_has_checks_that_should_notice_it():
 
 @pytest.mark.parametrize(("suite", "kind"), CASES, ids=lambda value: getattr(value, "agent_id", value))
 async def test_bundled_suite_notices_a_misbehaving_agent_in_two_tests(suite, kind):
-    """By checks that are made for it. Tests without such a check cannot notice it."""
+    """Tests without a check that is made for the kind cannot notice it."""
     tests = [test for test in suite.tests if made_for(test, kind)]
     with DemoServer(misbehaves=[kind]) as server:
         transcripts = await asyncio.gather(*(played(suite, test, server) for test in tests))

@@ -25,7 +25,7 @@ def workflow(*steps, **changes):
     return hire | {"steps": steps} | changes
 
 
-def test_unknown_steps_keys_agents_and_invalid_patterns_are_refused():
+def test_playbook_with_unknown_steps_or_keys_or_invalid_patterns_is_refused():
     assert playbook().workflow("HIRE").title == "hiring"
     for step, problem in (
         ({"answer": "Done.", "whne": {"plan": "day"}}, "Extra inputs are not permitted"),
@@ -37,6 +37,9 @@ def test_unknown_steps_keys_agents_and_invalid_patterns_are_refused():
         playbook(workflow=[])
     with pytest.raises(ValidationError, match="regular expression"):
         playbook(workflows=[workflow({"answer": "Done."}, intents=["hire("])])
+
+
+def test_unknown_demo_agent_is_refused_with_the_known_ones():
     with pytest.raises(catalog.UnknownAgentError, match="'demo-nobody'") as error:
         catalog.playbook("demo-nobody")
     assert {"demo-hr", "demo-retail"} <= set(catalog.known_agents())

@@ -84,8 +84,7 @@ def test_refusal_by_gitlab_is_a_warning_that_says_what_to_do(gitlab, saved_runs,
     assert gitlab_api.TOKEN not in ran.stderr + ran.stdout
 
 
-def test_comment_is_only_on_failure_if_wanted_and_refused_outside_gitlab(gitlab, saved_runs):
-    # A note that is there is updated all the same.
+def test_comment_on_failure_creates_no_note_for_a_passed_run_but_updates_one(gitlab, saved_runs):
     environ = gitlab.environ()
     for name, lines, status in (
         ("passed", 0, "no note on !7: there is none to update, and none was wanted"),
@@ -95,6 +94,9 @@ def test_comment_is_only_on_failure_if_wanted_and_refused_outside_gitlab(gitlab,
         ran = ci_evals("comment", name, "--comment-on=failure", cwd=saved_runs, env=environ)
         assert (ran.returncode, len(gitlab.notes)) == (0, lines)
         assert status in ran.stderr + ran.stdout
+
+
+def test_comment_outside_gitlab_is_refused_but_can_be_previewed(saved_runs):
     ran = ci_evals("comment", "passed", "--platform=gitlab", cwd=saved_runs)
     assert (ran.returncode, "this is no job of GitLab" in ran.stderr) == (2, True)
     shown = ci_evals("comment", "passed", "--platform=gitlab", "--dry-run", cwd=saved_runs)

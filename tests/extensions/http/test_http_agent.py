@@ -68,7 +68,7 @@ def read(body: Any, **paths: str) -> Reply:
     return Reader(HttpReply.model_validate({**REPLY, **paths})).reply(body, 0.5, Redactor())
 
 
-async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub):
+async def test_message_is_posted_as_json_with_the_key_as_bearer_token(stub):
     began = time.monotonic()
     (reply,) = await say(agent_at(f"{stub.url}/api/v2/", debug=True), "Hello")
     assert 0 < reply.latency_seconds <= time.monotonic() - began
@@ -77,7 +77,9 @@ async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub
     assert asked.headers["authorization"] == f"Bearer {endpoints.KEY}"
     assert asked.headers["content-type"] == "application/json"
     assert (reply.agent, reply.raw) == ("You said: Hello", {"reply": "You said: Hello"})
-    stub.asked.clear()
+
+
+async def test_placeholders_in_path_and_query_are_filled_in_and_encoded(stub):
     stub.answer = lambda asked: {"reply": asked.query["q"]}
     send = {"method": "GET", "path": "/{{userInfo.plan.name}}/{{userInfo.x}}"}
     send |= {"query": {"q": "{{message}}", "v": "1"}}
@@ -86,10 +88,14 @@ async def test_messages_headers_and_placeholders_reach_the_url_with_the_key(stub
     assert reply.agent == "a/b?c=d&e é #"
     assert (asked.method, asked.path, asked.body) == ("GET", "/Pro & Co/", None)
     assert (asked.query["v"], "content-type" in asked.headers) == ("1", False)
-    stub.answer = lambda asked: {"reply": f"You said: {asked.body['text']}"}
+
+
+async def test_placeholders_in_a_message_are_not_filled_in(stub):
     (reply,) = await say(agent_at(stub.url), "{{key}} {{session}}")
     assert reply.agent == "You said: {{key}} {{session}}"
-    stub.asked.clear()
+
+
+async def test_configured_headers_are_filled_in_and_replace_the_key_header(stub):
     own = {"X-Key": "Token {{key}}", "X-Session": "s-{{session}}", "X-Plan": "{{userInfo.days}}"}
     options = {"headers": own | {"X-Team": "a", "x-over": "{{userInfo.days}}"}}
     await say(agent_at(stub.url, options=options, headers={"x-team": "b", "X-Over": "c"}), "Hello")
@@ -127,7 +133,7 @@ async def test_placeholders_in_the_body_are_filled_in(stub):
     assert one["kept"] is True
 
 
-async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_close(stub):
+async def test_turn_number_and_uuids_are_filled_into_paths_and_bodies(stub):
     stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
     body = {"text": "{{message}}", "n": "{{turn}}", "id": "{{uuid}}", "key": "k-{{uuid}}"}
     send = {"path": "/chat/{{turn}}", "body": body | {"chat": "{{session}}"}}
@@ -140,7 +146,9 @@ async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_clo
     assert all(asked.body["key"] == f"k-{asked.body['id']}" for asked in sent)
     ids = [opened.body, *(asked.body["id"] for asked in sent)]
     assert len({str(UUID(text)) for text in ids}) == 3
-    stub.asked.clear()
+
+
+async def test_opened_session_id_is_filled_into_paths_headers_and_close(stub):
     stub.answer = lambda asked: {"data": {"id": 42}} if asked.path == "/open" else {"reply": "Hi"}
     options = {
         "headers": {"X-Session": "{{session}}"},
@@ -154,7 +162,9 @@ async def test_ids_of_sessions_uuids_and_turns_fill_paths_bodies_headers_and_clo
     assert "x-session" not in opened.headers
     assert (sent.path, sent.body, sent.headers["x-session"]) == ("/chats/42", "Hello", "42")
     assert (closed.method, closed.path, closed.body) == ("DELETE", "/chats/42", None)
-    stub.asked.clear()
+
+
+async def test_close_is_requested_once_and_its_failure_is_ignored(stub):
     stub.answer = lambda asked: world.SERVER_ERROR if asked.path == "/bye" else {"reply": "Hi"}
     agent = agent_at(stub.url, options={"close": {"path": "/bye"}})
     session = await agent.open_session(TEST)
@@ -218,12 +228,11 @@ def test_missing_reply_text_raises_error_that_quotes_the_answer(body):
     ({"tools": 7}, "$.tools", None),
 ])  # fmt: skip
 def test_unreadable_workflows_or_rules_are_unknown_and_empty_list_means_none(body, path, names):
-    """An empty list is evidence of none; what cannot be read is unknown."""
     reply = read({"reply": "Hi", **body}, workflows=path, rules=path)
     assert (reply.workflows, reply.rules) == (names, names)
 
 
-@each_row(("found", "path", "params", "named"), [
+@each_row(("listed", "path", "params", "named"), [
     ({"plan": "Pro", "name": "Ida", "value": 1}, "$.p", {"plan": "Pro", "name": "Ida", "value": 1}, ()),
     ([{"name": "plan", "value": "Pro"}, {"code": "n", "value": 0}], "$.p", {"plan": "Pro", "n": 0}, ()),
     ([{"key": "plan", "value": None}], "$.p[*]", {"plan": None}, ()),
@@ -240,8 +249,8 @@ def test_unreadable_workflows_or_rules_are_unknown_and_empty_list_means_none(bod
     (["plan", 7], "$.p", None, ()),
     ("plan", "$.q", None, ()),
 ])  # fmt: skip
-def test_params_are_read_from_objects_or_lists_else_unknown(found, path, params, named):
-    reply = read({"reply": "Hi", "p": found}, params=path)
+def test_params_are_read_from_objects_or_lists_else_unknown(listed, path, params, named):
+    reply = read({"reply": "Hi", "p": listed}, params=path)
     assert (reply.params, reply.named_params) == (params, named)
 
 
@@ -255,7 +264,6 @@ def test_params_are_read_from_objects_or_lists_else_unknown(found, path, params,
     ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
 ])  # fmt: skip
 def test_unreadable_tool_calls_are_unknown_and_empty_list_means_none(body, calls):
-    """A path that finds nothing is no evidence; an empty list is evidence of none."""
     reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
     assert [(call.name, call.arguments) for call in reply.tool_calls or ()] == (calls or [])
     assert (reply.tool_calls is None) is (calls is None)
@@ -282,6 +290,9 @@ def test_path_that_finds_nothing_is_reported_with_shape_of_answer():
     empty = {"tools": [], "slots": {}, "rules": [], "calls": [], "over": False, "error": None}
     assert read({"reply": "Hi"} | empty, **PATHS).not_found == {}
     assert read({"reply": "Hi"}).not_found == {}, "no path, nothing to correct"
+
+
+def test_reported_shape_of_answer_is_short_and_has_no_secrets():
     # A key of an object may be anything, and an answer of any size.
     reader = Reader(HttpReply.model_validate(REPLY | PATHS))
     deep: Any = "x"
@@ -311,20 +322,20 @@ def test_integrations_are_read_with_every_spelling_of_status_else_unknown():
 FLAGS = [(True, True), (False, False), ([True, False], True), ([False], False), ([], False), (None, None)]
 
 
-@each_row(("found", "escalated"), FLAGS)
-def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(found, escalated):
-    assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
+@each_row(("flag", "escalated"), FLAGS)
+def test_escalated_flag_decides_hand_over_and_missing_flag_is_unknown(flag, escalated):
+    assert read({"reply": "Hi", "x": flag}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
     if escalated:  # words may be missing then
-        assert read({"x": found}, escalated="$.x").agent == ""
+        assert read({"x": flag}, escalated="$.x").agent == ""
 
 
-@each_row("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
-def test_non_boolean_hand_over_value_is_error_that_suggests_escalated_when(found):
+@each_row("value", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
+def test_non_boolean_hand_over_value_is_error_that_suggests_escalated_when(value):
     """A ticket's status "open" once ended every conversation after its first turn."""
     with pytest.raises(AgentError) as error:
-        read({"reply": "Hi", "x": found}, escalated="$.x")
-    shown = json.dumps(found[-1] if isinstance(found, list) else found)
+        read({"reply": "Hi", "x": value}, escalated="$.x")
+    shown = json.dumps(value[-1] if isinstance(value, list) else value)
     assert str(error.value) == (
         f"adapterOptions.reply.escalated ($.x) finds {shown}, which is neither true nor false. Say which "
         "value is a hand-over, as in `escalatedWhen: {oneOf: [handoff, human]}` next to `escalated: $.x`, or "
@@ -332,7 +343,7 @@ def test_non_boolean_hand_over_value_is_error_that_suggests_escalated_when(found
     )
 
 
-@each_row(("wanted", "found", "escalated"), [
+@each_row(("wanted", "value", "escalated"), [
     ("handoff", "handoff", True),
     ("handoff", "open", False),
     ("handoff", ["bot", "handoff"], True),
@@ -346,9 +357,9 @@ def test_non_boolean_hand_over_value_is_error_that_suggests_escalated_when(found
     ({"contains": "team"}, ["team"], True),
     (True, "true", True),
 ])  # fmt: skip
-def test_escalated_when_decides_which_value_is_a_hand_over(wanted, found, escalated):
+def test_escalated_when_decides_which_value_is_a_hand_over(wanted, value, escalated):
     paths = {"escalated": "$.x", "escalatedWhen": wanted}
-    assert read({"reply": "Hi", "x": found}, **paths).handed_over is escalated
+    assert read({"reply": "Hi", "x": value}, **paths).handed_over is escalated
     assert read({"reply": "Hi"}, **paths).handed_over is None
 
 
@@ -382,7 +393,7 @@ def test_call_of_escalation_tool_counts_as_hand_over(body, paths, handed_over):
     assert reader.reply(body, 0.5, Redactor()).hand_over is handed_over
 
 
-@each_row(("found", "failed", "detail"), [
+@each_row(("error", "failed", "detail"), [
     ("No stock", True, "No stock"),
     ({"message": "No stock", "code": "E7"}, True, "E7: No stock"),
     (True, True, None),
@@ -391,15 +402,15 @@ def test_call_of_escalation_tool_counts_as_hand_over(body, paths, handed_over):
     ("", False, None),
     ([], False, None),
 ])  # fmt: skip
-def test_error_path_is_read_as_text_object_or_flag(found, failed, detail):
-    reply = read({"reply": "Hi", "x": found}, error="$.x")
+def test_error_path_is_read_as_text_object_or_flag(error, failed, detail):
+    reply = read({"reply": "Hi", "x": error}, error="$.x")
     assert (reply.error_response, reply.error_detail) == (failed, detail)
     assert read({"reply": "Hi"}, error="$.x").error_response is None
     if failed:
-        assert read({"x": found}, error="$.x").agent == ""
+        assert read({"x": error}, error="$.x").agent == ""
 
 
-def test_tokens_are_summed_and_workflows_and_params_come_from_their_own_paths():
+def test_tokens_are_summed_over_readable_values_and_trace_is_kept():
     body = {"reply": "Hi", "steps": [{"in": 3, "out": 1.0}, {"in": 4, "out": "x"}, {"in": True}]}
     paths = {"inputTokens": "$.steps[*].in", "outputTokens": "$.steps[*].out", "trace": "$.steps[0]"}
     reply = read(body, **paths)
@@ -407,6 +418,9 @@ def test_tokens_are_summed_and_workflows_and_params_come_from_their_own_paths():
     assert read(body, trace="$.steps[*].in").trace == [3, 4, True]
     nothing = read({"reply": "Hi"}, **paths)
     assert (nothing.input_tokens, nothing.output_tokens, nothing.trace) == (None, None, None)
+
+
+def test_workflows_and_params_come_only_from_paths_of_their_own():
     body = {"reply": "Hi", "tools": [], "flows": None, "slots": None}
     flows = read(body, toolCalls="$.tools", workflows="$.flows")
     assert (flows.workflows, flows.tool_calls_partial) == (None, True)
@@ -437,12 +451,15 @@ async def test_unusable_http_answer_is_an_error_with_the_reason(stub, answer, me
 
 
 async def test_refused_key_error_names_the_option_and_hides_the_key(stub):
-    """LiteLLM refuses one with status 400; once the key was accepted, it is not what is wrong."""
     message = r"refused the key.*Key \*\*\* is unknown.*CI_EVALS_AGENT_KEY"
     for status in (401, 403):
         stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
         with pytest.raises(AgentAccessError, match=message):
             await say(agent_at(stub.url), "Hello")
+
+
+async def test_status_400_is_a_refused_key_only_until_the_key_was_accepted(stub):
+    """LiteLLM refuses a key with this status; once it was accepted, something else is wrong."""
     refusal = Fault(400, '{"error": {"message": "No connected db.", "type": "no_db_connection"}}')
     stub.faults = [refusal]
     agent = agent_at(stub.url)

@@ -147,7 +147,7 @@ scripted = answer_with(*ANSWER)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-async def test_streamed_events_become_one_reply_also_with_an_error_or_a_refused_key(stream):
+async def test_streamed_events_become_one_reply_with_calls_tokens_and_first_token_time(stream):
     began = time.monotonic()
     async with streaming(scripted) as agent:
         replies = await say(agent_at(agent.url, stream), "A refund, please", "Thanks")
@@ -159,10 +159,18 @@ async def test_streamed_events_become_one_reply_also_with_an_error_or_a_refused_
         assert (reply.agent, reply.output_tokens, reply.raw) == ("Done: 42 €", 7, ANSWER)
         assert [(call.name, call.arguments) for call in reply.tool_calls] == [("refund", {"amount": 42})]
         assert 0 < reply.first_token_seconds <= reply.latency_seconds <= time.monotonic() - began
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_error_event_in_a_stream_gives_an_error_response_with_the_text_before(stream):
     error = {"type": "error", "message": "the model is down"}
     async with streaming(answer_with(text("Let me see"), error, END)) as agent:
         (reply,) = await say(agent_at(agent.url, stream), "Hi")
     assert (reply.agent, reply.error_response, reply.error_detail) == ("Let me see", True, error["message"])
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_refused_key_of_a_stream_is_access_error(stream):
     async with streaming(scripted) as agent:
         agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
         with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
@@ -195,13 +203,16 @@ async def test_time_to_first_token_ignores_other_events_and_blank_texts(stream):
     assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
 
 
-async def test_named_sse_events_are_read_and_quoted_if_text_is_missing():
+async def test_sse_events_are_read_with_their_names():
     stream = '"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1'
     async with streaming(answer_with(stream)) as agent:
         reply = {"text": "$[?@.event == 'word'].data.w"}
         (got,) = await say(agent_at(agent.url, "sse", reply=reply, until="$[?@.event == 'bye']"), "Hi")
     assert got.agent == "lo"
     assert got.raw == ["Hel", {"event": "word", "data": {"w": "lo"}}, {"event": "bye", "data": 1}]
+
+
+async def test_stream_without_text_is_an_error_that_quotes_its_events():
     wordless = answer_with({"type": "message", "content": "Hi"}, {"type": "end", "delta": None})
     async with streaming(wordless) as agent:
         reply = {"text": "$[*].delta"}
@@ -211,7 +222,7 @@ async def test_named_sse_events_are_read_and_quoted_if_text_is_missing():
 
 @each_row("stream", STREAMS)
 async def test_stream_without_calls_proves_no_call_only_for_filter_path(stream):
-    """By a path with a filter. A path that leads nowhere is no evidence."""
+    """A path that leads nowhere is no evidence."""
     async with streaming(answer_with(text("No."), END)) as agent:
         (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
         (by_name,) = await say(agent_at(agent.url, stream, reply=(REPLY | {"toolCalls": "$[*].call"})), "Hi")
@@ -242,7 +253,7 @@ async def test_unusable_stream_fails_in_bounded_time_and_is_not_resent(stream, a
         assert len(agent.heard) == 1
 
 
-async def test_websocket_ignores_extra_messages_but_cut_answers_and_redirects_are_errors():
+async def test_closed_flooding_redirecting_or_plain_http_websocket_is_an_error():
     async with streaming(cut) as agent:
         agent.after = lambda socket: socket.close(code=1011)
         with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
@@ -260,6 +271,9 @@ async def test_websocket_ignores_extra_messages_but_cut_answers_and_redirects_ar
         agent.refusal = web.Response(text="Hello")
         with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
             await say(agent_at(agent.url, "websocket"), "Hi")
+
+
+async def test_events_after_the_end_are_ignored_and_closed_websocket_is_reopened():
     async with streaming(answer_with(*ANSWER, {"type": "ping"}, "no JSON")) as agent:
         replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
     assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
@@ -278,7 +292,7 @@ async def test_second_answer_over_a_websocket_fails_the_conversation(texts):
 
 
 async def test_recorded_stream_of_an_ai_sdk_server_is_read():
-    """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
+    """Recorded by `RECORD=1 make frameworks` with ai 7.0.173; the options are those on the page."""
 
     async def recorded(name: str) -> list[Any]:
         with recorded_http.serve_recorded(

@@ -242,11 +242,14 @@ def model(number, user_text, answered, calls=(), conversation="c"):
                 gen_ai__output__messages=output)  # fmt: skip
 
 
-def test_model_calls_are_joined_by_messages_and_agents_of_one_input_are_one_turn():
+def test_model_calls_are_joined_into_turns_by_their_user_messages():
     """A model is called again after a tool; a repeated user message is a turn of its own."""
     spans = [model(1, ["yes"], "", ["look"]), model(2, ["yes"], "First"), model(3, ["yes", "yes"], "Second")]
     [(_, turns)] = turns_of(read(request(*spans))[0])
     assert turns == [("yes", "First", [("look", {})]), ("yes", "Second", [])]
+
+
+def test_agents_with_one_input_in_one_trace_are_one_turn():
     first, second = (
         span(number, "agent", trace=9, openinference__span__kind="AGENT", session__id="s",
              input__value="refund A-1", output__value=answered)

@@ -339,12 +339,15 @@ def test_common_variants_of_each_format_are_accepted(kind, file, text, part, val
     assert part(test) == value
 
 
-def test_lists_under_several_keys_and_short_rows_are_read_with_notes():
+def test_deepeval_tests_under_several_keys_are_all_read():
     golden = {"scenario": "b", "expected_outcome": "c"}
     text = json.dumps({"goldens": [GOLDEN], "testCases": [golden], "alias": "x"})
     tests, notes = imported("deepeval", "g.json", text)
     assert [test["name"] for test in tests] == ["Broken jug", "b"]
     assert "g.json:1:1: no counterpart for alias" in notes
+
+
+def test_row_shorter_than_the_header_is_read_with_a_note():
     tests, notes = imported("csv", "t.csv", "user,name,expected\na\nb,c,d\n")
     assert [test["turns"][0]["user"] for test in tests] == ["a", "b"]
     assert notes == ["t.csv:2:1: the row has 1 cells, the header 3: nothing is read for 'name', 'expected'"]

@@ -310,7 +310,7 @@ def test_promptfoo_test_with_ambiguous_user_message_is_left_out(prompts, variabl
     assert [each for each in users if each != ["Hello"]] == ([lines] if lines else [])
 
 
-def test_promptfoo_steps_become_one_test_and_lists_of_variables_and_scenarios_many():
+def test_promptfoo_steps_of_one_conversation_become_one_test():
     config = {
         "prompts": ['[{% for c in _conversation %}{% endfor %}{"role": "user", "content": "{{question}}"}]'],
         "tests": [
@@ -325,6 +325,9 @@ def test_promptfoo_steps_become_one_test_and_lists_of_variables_and_scenarios_ma
     assert first.evaluations[0].turn == 1
     assert first.evaluations[1].criterion == "In reply 2: Names a town"
     assert [turn.user for turn in suite.turns_of(second)] == ["Hello"]
+
+
+def test_promptfoo_variable_lists_and_scenarios_become_a_test_per_combination():
     plans = [{"vars": {"plan": "x"}}, {"vars": {"plan": "y"}}]
     scenarios = [{"config": plans, "tests": [{"vars": {"question": "C"}}]}]
     tests = [{"vars": {"question": ["A", "B"], "plan": ["x", "y"]}}]

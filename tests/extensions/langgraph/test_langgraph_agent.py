@@ -74,7 +74,7 @@ async def test_only_new_messages_of_thread_are_read_with_subgraph_calls_and_ques
     assert (runs[2]["command"], "input" in runs[2]) == ({"resume": "yes"}, False)
 
 
-async def test_failed_run_and_unknown_assistant_are_agent_errors():
+async def test_failed_langgraph_run_is_an_error_response():
     # The server answers a failed run with 200 and an event.
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url)
@@ -82,6 +82,9 @@ async def test_failed_run_and_unknown_assistant_are_agent_errors():
         reply = await agent.send_message(session, "fail", timeout=5)
         await agent.close(session)
     assert (reply.error_response, reply.error_detail) == (True, "RuntimeError: the model is down")
+
+
+async def test_unknown_assistant_is_agent_error():
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)
@@ -107,15 +110,21 @@ async def test_unreadable_run_is_an_error_with_the_reason(change, why):
     assert why in hello
 
 
-async def test_unknown_events_invalid_arguments_and_partial_token_counts_are_tolerated():
+async def test_unknown_stream_events_add_no_calls():
     news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
     (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
     assert refund.tool_calls == CALLS
+
+
+async def test_call_with_invalid_arguments_is_kept_without_arguments():
     broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
     (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
     (call,) = hello.tool_calls
     assert (call.name, call.arguments) == ("refund", None)
     assert "not JSON" in call.not_captured
+
+
+async def test_tokens_with_an_unreadable_count_are_unknown():
     usage = '"usage_metadata":{"input_tokens":10,'
     unknown = usage.replace("10", '"ten"')
     (hello, *_), _, _ = await converse("refund", in_streams(usage, unknown))

@@ -57,12 +57,15 @@ async def test_system_text_schema_and_usage_pass_through_claude(program):
     assert (await llm.complete(JUDGING)).text == '{"verdict": "fail"}'
 
 
-async def test_prompt_is_in_no_argument_or_file_and_only_own_variables_are_passed(program):
+async def test_prompt_for_claude_is_in_no_argument_or_file(program):
     await program().complete(PLAIN)
     (asked,) = program.asked()
     assert not any(part in word for word in asked["argv"] for part in ("Ida", "What do you say"))
     folder = Path(asked["cwd"]).parent
     assert not list(folder.parent.glob(f"{folder.name}/**"))
+
+
+async def test_claude_gets_its_own_variables_but_no_other_keys(program):
     held_back = {"INPUT_AGENT-KEY": "k", "CI_EVALS_LLM_KEY": "k", "GITHUB_TOKEN": "k", "LLM_API_KEY": "k"}
     await program(environ=held_back | {"CLAUDECODE": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}).complete(PLAIN)
     *_, asked = program.asked()
@@ -150,10 +153,13 @@ sys.exit()
     assert llm.limiter.note(llm.who).startswith("claude 2.1.296 limited the rate once (429): calls waited ")
 
 
-async def test_secrets_are_redacted_and_endless_answer_ends_the_program(program):
+async def test_secrets_in_output_of_claude_are_redacted(program):
     redactor = Redactor({"sk-secret-1"})
     for reply in ("error_result('bad sk-secret-1')", "sys.exit('bad sk-secret-1')"):
         assert "bad ***" in str(await failure(program(reply, redactor=redactor)))
+
+
+async def test_endless_answer_of_claude_is_an_error_and_ends_the_program(program):
     llm = program("""
 for _ in range(40):
     sys.stdout.write("x" * 1_000_000)
@@ -314,7 +320,7 @@ async def test_copilot_gets_prompt_and_schema_on_stdin_and_only_its_own_variable
 
 @pytest.mark.parametrize("token", ["COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL", None])
 async def test_home_folder_is_replaced_unless_login_is_needed(copilot, token):
-    """The program keeps each in its user's folder, where the login may lie."""
+    """The program keeps every conversation in that folder, where the login may be too."""
     await copilot(environ={token: "x"} if token else {}).complete(ASKED)
     (asked,) = copilot.asked()
     assert ("COPILOT_HOME" in asked["env"]) is (token is not None)

@@ -114,7 +114,7 @@ def summary_of_job(room=None):
     return summary.read_text()[before:]
 
 
-def test_exit_code_and_needed_share_depend_on_the_gate_and_the_noticed_share():
+def test_exit_code_depends_on_the_noticed_share_and_is_3_without_planted_faults():
     play()
     assert (mutate("--min-noticed=99")[0], mutate("--min-noticed=1")[0]) == (1, 0)
     play()
@@ -123,6 +123,9 @@ def test_exit_code_and_needed_share_depend_on_the_gate_and_the_noticed_share():
     Path("results/_mutations.json").unlink()
     play(bug="rule_dropped")
     assert mutate("--faults=rule_dropped") == (3, None)
+
+
+def test_needed_share_is_null_if_the_gate_never_fails_or_fails_without_faults():
     play()
     _, strict = mutate("--min-score=99", "--shares=100")
     _, lax = mutate("--min-score=10", "--shares=100")
@@ -205,11 +208,14 @@ def next_steps():
     return re.findall(r"^\d\. (.*)$", Path("results/mutations.md").read_text(), flags=re.MULTILINE)
 
 
-def test_docs_list_every_fault_and_their_steps_turn_weak_suite_into_strong_one(capsys):
+def test_docs_list_every_fault_with_title_and_needs():
     text = (DOCS / "mutations.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| ([a-z].*?) \| ([a-z].*?) \|$", text, flags=re.MULTILINE)
     assert rows == [(fault.kind, fault.title, fault.needs) for fault in FAULTS]
     assert len(KINDS) == len(FAULTS) == 16
+
+
+def test_steps_of_the_docs_turn_a_weak_suite_into_a_strong_one(capsys):
     # An agent that does nothing scores 100, until the page's steps are copied one after the other.
     text = (DOCS / "mutations.md").read_text()
     (weak,) = re.findall(r"```yaml title=\"weak.yaml\"\n(.*?)```", text, flags=re.DOTALL)
@@ -313,7 +319,7 @@ def test_edit_of_json_suite_keeps_its_line_layout():
     assert '          "criterion": "Friendly"\n        },\n        {\n' in new
 
 
-def test_shared_evaluations_are_refused_and_personas_are_no_written_tests():
+def test_check_is_not_added_to_evaluations_that_tests_share():
     text = """\
 tests:
   - name: One
@@ -325,5 +331,8 @@ tests:
     suggestion = Suggestion(suite="s.yaml", test="Two", kinds=("call_dropped",), evaluation=CHECK)
     with pytest.raises(UsageError, match="cannot be added to this layout"):
         with_evaluations(text, "s.yaml", [suggestion])
+
+
+def test_persona_variants_are_not_among_the_written_tests():
     text = "personas: {rude: {traits: [hostile]}}\ntests:\n  - {name: One, personas: [rude]}\n"
     assert written_tests(text, "shop.yaml") == {"One"}

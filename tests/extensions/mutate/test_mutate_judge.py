@@ -99,7 +99,7 @@ def test_judge_is_asked_only_with_its_option_and_notices_more(models, save_run, 
     assert note in Path("results/mutations.md").read_text()
 
 
-def test_judge_is_asked_only_about_faults_that_it_can_notice(models, save_run):
+def test_judge_is_not_asked_about_invisible_or_noticed_faults_or_auto_turns(models, save_run):
     save_run(AMOUNT)
     _, faults, _ = mutate(models, "--judge", "--faults=rule_dropped")
     assert models.asked == []
@@ -116,11 +116,17 @@ def test_judge_is_asked_only_about_faults_that_it_can_notice(models, save_run):
     Path("results/_results.json").write_text(json.dumps(results))
     _, faults, _ = mutate(models, "--judge", "--faults=fact_changed")
     assert (models.asked, faults["fact_changed"]["notAsked"]) == ([], 1)
+
+
+def test_judge_notices_only_faults_that_break_its_criterion(models, save_run):
     save_run(CLAIMS)
     _, faults, result = mutate(models, "--judge", "--faults=reply_refused,reply_claims")
     (test,) = [test for test in result["tests"] if test["name"] == "Refund"]
     assert test["unnoticed"] == ["reply_refused"]
     assert faults["reply_claims"]["noticed"] > faults["reply_refused"]["noticed"]
+
+
+def test_judge_cache_answers_a_repeated_mutation_without_model_calls(models, save_run):
     save_run(AMOUNT, CLAIMS)
     _, first, _ = mutate(models, "--judge", "--judge-cache=kept")
     asked = len(models.asked)

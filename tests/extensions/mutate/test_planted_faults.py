@@ -81,7 +81,7 @@ async def test_fault_that_drops_a_call_drops_its_effect_on_state(kind):
     assert planted.probes["orders"].value == [{"id": "4711", "status": "paid"}]
 
 
-async def test_fault_without_target_is_not_planted_and_repeated_call_has_no_known_state():
+async def test_fault_is_not_planted_without_a_target_or_if_hand_over_is_allowed():
     healthy = (await conversations())["Person"]
     assert {fault.kind for fault in FAULTS if fault.plant(healthy) is None} == {
         *("call_dropped", "call_changed", "call_repeated", "call_failed", "hand_over_added"),
@@ -93,6 +93,9 @@ async def test_fault_without_target_is_not_planted_and_repeated_call_has_no_know
     for one, is_fault in ((suite.suite, True), (suite.suite.copy_with(tests=tests), False)):
         trials = await saved_trials(results, [one])
         assert any(KINDS["hand_over_added"].plant(trial.conversation) for trial in trials) is is_fault
+
+
+async def test_state_after_a_planted_repeated_call_is_unknown():
     healthy = (await conversations())["Refund"]
     assert KINDS["call_repeated"].plant(healthy).probes["orders"].error is not None
 

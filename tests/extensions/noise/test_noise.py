@@ -64,12 +64,15 @@ def test_interval_of_rarely_wrong_judge_covers_its_variance():
     assert fmean(one.low is None or covers(one, truth) for one in estimates) >= 0.92
 
 
-def test_variance_estimates_are_unbiased_and_intervals_depend_only_on_the_seed():
+def test_variance_estimates_are_unbiased_and_shares_add_up_to_one():
     outcome = sources_of(simulated_scores(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
     result = {part.source: part.variance.value for part in outcome.parts}
     assert result == pytest.approx(TRUTH, rel=0.15)
     assert outcome.between.value == pytest.approx(BETWEEN, rel=0.1)
     assert sum(part.share.value for part in outcome.parts) == pytest.approx(1)
+
+
+def test_noise_intervals_depend_only_on_the_seed():
     samples = simulated_scores(random.Random(1), tests=6, plays=3)
     assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
 
@@ -145,7 +148,7 @@ NEARLY = "Nearly all of the noise is the simulated user's"
 
 
 @each_row(
-    ("found", "costs", "best", "why"),
+    ("sources", "costs", "best", "why"),
     [
         (noise_of(agent=50, judge=100, between=10), DOLLARS, "votes", TWO_THIRDS),
         (noise_of(agent=100, between=10), DOLLARS, "loops", ALL),
@@ -157,7 +160,7 @@ NEARLY = "Nearly all of the noise is the simulated user's"
         (noise_of(user=97, judge=3), TrialCosts(5, 0, "call"), "loops", NEARLY),
     ],
 )
-def test_noise_advice_names_most_efficient_step_with_reason(found, costs, best, why):
-    suggestion = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
+def test_noise_advice_names_most_efficient_step_with_reason(sources, costs, best, why):
+    suggestion = advice(sources, RunSize(tests=5, loops=1, votes=1), costs)
     assert suggestion.best == best
     assert suggestion.why.startswith(why)

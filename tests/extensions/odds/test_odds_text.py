@@ -43,17 +43,23 @@ def test_odds_text_has_table_of_checks_and_summary():
     )
 
 
-def test_odds_of_single_trials_impossible_gates_or_taken_trials_are_printed(tmp_path, capsys):
+def test_odds_text_of_single_trials_says_that_their_noise_is_unknown():
     single = Odds(share=0.0, checks=(build.check_odds(name="min-score", share=0.0),), floor=None, loops=1)
     text = odds_text(single, [build.check(name="min-score", required=0, seen=85, passed=True)])
     assert "The same agent, run again, would fail this gate in fewer than 1 % of runs." in text
     assert "Each test has one trial, so its own noise is unknown." in text
     assert "would miss: n/a." in text
+
+
+def test_odds_of_an_impossible_min_score_are_printed(tmp_path, capsys):
     file = tmp_path / "_results.json"
     results = build.results(run=build.run_info(config={"minScore": 10**400}))
     file.write_text(report_texts.results_json_text(results))
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out
+
+
+def test_extent_of_run_with_taken_trials_has_no_cost():
     results = in_rounds()
     results = replace(results, counts=replace(results.counts, taken_trials=1), usage=Usage(cost_usd=0.3))
     assert extent(results, 7) == "Such a run has 2 to 7 trials of each test."

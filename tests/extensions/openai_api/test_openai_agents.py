@@ -79,7 +79,7 @@ async def reply_to(stub: Endpoint, body: Any, **options: Any) -> Reply:
     return reply
 
 
-async def test_request_has_whole_conversation_and_optional_system_message_and_key(stub):
+async def test_chat_request_has_whole_conversation_system_message_and_key(stub):
     began = time.monotonic()
     first, second = await send_messages(agent_at(f"{stub.url}/v1/"), "Hello", "My deposit?")
     assert 0 < first.latency_seconds <= time.monotonic() - began
@@ -95,7 +95,9 @@ async def test_request_has_whole_conversation_and_optional_system_message_and_ke
     assert rest == [{"role": "user", "content": "Hello"}, reply, {"role": "user", "content": "My deposit?"}]
     assert (first.agent, second.agent) == ("You said: Hello", "You said: My deposit?")
     assert (first.input_tokens, first.output_tokens, first.error_response) == (21, 5, False)
-    stub.asked.clear()
+
+
+async def test_chat_request_omits_system_message_and_key_if_there_are_none(stub):
     plain = TEST.model_copy(update={"system_prompt": None, "user_info": {}})
     await send_messages(agent_at(stub.url), "Hello", test=plain)
     kept = TEST.model_copy(update={"system_prompt": None})
@@ -260,7 +262,7 @@ async def test_missing_tool_result_and_endless_calls_are_errors_unless_there_is_
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
 
 
-async def test_escalation_tool_hands_over_and_only_filtered_answer_is_an_error(stub):
+async def test_chat_escalation_tool_is_a_hand_over_without_a_tool_result(stub):
     person = tool_calls(("to_person", {"why": "angry"}))
     for text in (None, "A colleague will call."):
         body = completion(text, finish="tool_calls", tool_calls=person)
@@ -270,6 +272,9 @@ async def test_escalation_tool_hands_over_and_only_filtered_answer_is_an_error(s
     reply = await reply_to(stub, completion("Hi", tool_calls=[]), escalationTools=["to_person"])
     assert reply.handed_over is False
     assert (await reply_to(stub, completion("Hi"), escalationTools=["to_person"])).handed_over is None
+
+
+async def test_refusal_is_no_error_response_but_filtered_chat_answer_is(stub):
     reply = await reply_to(stub, completion(None, refusal="I can't help with that."))
     assert (reply.agent, reply.error_response) == ("I can't help with that.", False)
     for text in (None, "You could"):
@@ -374,7 +379,7 @@ async def test_message_is_resent_only_if_rate_limited_or_unavailable(stub):
     assert (len(heard), waits) == (1, [])
 
 
-async def test_failed_message_is_not_kept_and_tool_rounds_share_the_turn_timeout(stub):
+async def test_failed_message_is_left_out_of_the_next_request(stub):
     agent = agent_at(stub.url)
     async with session_of(agent) as session:
         stub.faults = [Fault(500)]
@@ -383,6 +388,8 @@ async def test_failed_message_is_not_kept_and_tool_rounds_share_the_turn_timeout
         await agent.send_message(session, "Again", timeout=5)
     assert stub.asked[-1].texts == ["Again"]
 
+
+async def test_tool_rounds_share_the_timeout_of_the_turn():
     def answer(_: EndpointRequest) -> Any:
         time.sleep(0.3)
         return completion(None, tool_calls=tool_calls(("refund", {})))
@@ -524,7 +531,7 @@ async def test_responses_conversation_is_continued_by_id_or_resent_if_not_stored
     assert body["instructions"] == "Be brief."
 
 
-async def test_calls_of_every_kind_are_read_and_their_absence_is_known_only_with_tools():
+async def test_responses_calls_of_every_kind_are_read_with_results_and_statuses():
     reply = await read_reply(REASONING, MCP, SEARCH, WEB, CODE, REFUND_ITEM, REFUNDED, "Refunded.")
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
@@ -544,13 +551,16 @@ async def test_calls_of_every_kind_are_read_and_their_absence_is_known_only_with
     assert (refund.arguments, refund.not_captured) == (None, reason)
     (unreadable,), _ = await talk(broken(response({"type": "mcp_call"}, "Hi")))
     assert (unreadable.tool_calls, unreadable.workflows) == (None, None)
+
+
+async def test_responses_answer_without_calls_proves_none_only_if_tools_are_listed():
     assert (await read_reply("Hi")).tool_calls is None
     assert (await read_reply("Hi", request={"tools": [TOOL]})).tool_calls == ()
     (named,), _ = await talk(response("Hi", tools=[TOOL]))
     assert named.tool_calls == ()
 
 
-async def test_functions_of_the_client_get_results_and_escalation_needs_none():
+async def test_client_functions_get_configured_results_or_are_errors():
     options = {"request": {"tools": [TOOL, {"type": "custom", "name": "sql"}]}}
     options |= {"toolResults": {"refund": {"ok": True}, "sql": "1"}}
     answers = response(REFUND_ITEM, CUSTOM, id="r1"), response("Refunded.", id="r2")
@@ -568,6 +578,9 @@ async def test_functions_of_the_client_get_results_and_escalation_needs_none():
     waits = await error_of(response(REFUND_ITEM), request={"tools": [TOOL]})
     assert "called the tool 'refund' and waits for its result; set its result" in waits
     assert "tools more than 10 times in a row" in await error_of(response(REFUND_ITEM), **options)
+
+
+async def test_responses_escalation_tool_is_a_hand_over_without_a_tool_result():
     assert (await read_reply({**REFUND_ITEM, "name": "to_person"}, escalationTools=["to_person"])).escalated
     kept = await read_reply("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
     assert kept.handed_over is False
@@ -604,7 +617,7 @@ async def test_recorded_responses_of_proxy_and_agent_are_read():
 
 
 async def test_key_is_checked_without_model_call():
-    """By the list of models, or a request without input."""
+    """The list of models needs the key, and so does a request without input, which is refused."""
     with endpoints.serving(lambda _: world.fault(400)) as stub:
 
         def agent_with(key: str) -> ResponsesAgent:
@@ -634,13 +647,16 @@ async def test_unusable_answer_of_responses_api_is_agent_error(answer, why):
     assert why in await error_of(answer)
 
 
-async def test_filtered_answer_is_an_error_response_and_debug_keeps_raw_answers():
+async def test_refusal_is_no_error_response_but_filtered_responses_answer_is():
     filtered = response(status="incomplete", incomplete_details={"reason": "content_filter"})
     (withheld,), _ = await talk(filtered)
     assert (withheld.agent, withheld.error_response) == ("", True)
     refusal = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
     reply = await read_reply({**refusal, "content": [{"type": "refusal", "refusal": "I may not."}]}, "Sorry.")
     assert (reply.agent, reply.error_response) == ("I may not.\n\nSorry.", False)
+
+
+async def test_debug_keeps_raw_responses():
     with endpoints.serving(lambda _: response("Hi")) as stub:
         agent = ResponsesAgent(AgentSettings(None, stub.key, stub.url, "m", {"api": "responses"}, debug=True))
         session = await agent.open_session(REFUND_TEST)

@@ -144,7 +144,7 @@ def test_each_verdict_is_a_log_record_of_its_test_span(exported):
     assert (failed["gen_ai.evaluation.score.value"], failed["gen_ai.evaluation.score.label"]) == (0.0, "fail")
 
 
-def test_failed_export_keeps_the_verdict_and_invalid_endpoint_prevents_the_run(run, backend):
+def test_failed_export_is_a_warning_and_keeps_the_verdict(run, backend):
     backend.refused, backend.text = LOGS, f"no such key {KEY}"
     done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
     assert done.returncode == results.gate.exit_code
@@ -153,6 +153,9 @@ def test_failed_export_keeps_the_verdict_and_invalid_endpoint_prevents_the_run(r
     assert "set --otlp-events=span for a backend that takes only traces" in done.stderr
     assert KEY not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_invalid_endpoint_is_refused_before_the_run(run):
     done, results = run("http://u:secret-of-mine@x")
     assert (done.returncode, results) == (2, None)
     assert "--otlp-endpoint must be an http(s):// address" in done.stderr

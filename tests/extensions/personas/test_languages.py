@@ -100,18 +100,24 @@ def test_simulated_user_and_personas_speak_the_language(read, problems):
     assert "add de to 'languages' of the suite" in refused
 
 
-def test_languages_of_test_replace_those_of_suite_and_are_selected_by_name_or_tag(read):
+def test_languages_of_a_test_replace_languages_of_the_suite(read):
     french = dict(zip(GERMAN, ["Bonjour.", "Merci beaucoup."], strict=True))
     other = refund_test("Other", languages=[])
     suite = shop_suite(refund_test(languages=["fr"]), other, refund_test("Third"))
     loaded = read(suite, lock_with(de=GERMAN, fr=french))
     assert names(loaded) == ["Refund", "Refund (fr)", "Other", "Third", "Third (de)"]
     assert loaded.suite.tests[2].cluster is None
+
+
+def test_languages_and_personas_are_variants_of_one_cluster(read):
     personas = {"rude": {"traits": ["hostile"]}}
     suite = shop_suite(personas=personas, personaMatrix=True)
     loaded = read(suite, lock_with(de=GERMAN))
     assert names(loaded) == ["Refund", "Refund (rude)", "Refund (de)"]
     assert {test.cluster for test in loaded.suite.tests} == {"Shop: Refund"}
+
+
+def test_language_variant_is_selected_by_name_or_tag(read):
     loaded = read(shop_suite(refund_test(), refund_test("Other")), lock_with(de=GERMAN))
     assert chosen(loaded, "Refund (de)") == ["Refund (de)"]
     assert chosen(loaded, "Refund") == ["Refund"]

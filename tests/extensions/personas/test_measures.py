@@ -120,11 +120,14 @@ def test_trait_detection_rates_match_docs_page(trait):
     assert (shown, without.split(" of ")[0]) == (of, "0")
 
 
-def test_traits_are_measured_on_occasion_and_typos_except_in_names_and_inflections():
+def test_trait_without_occasion_is_not_measured():
     assert shows("pushes_back", Played([Message("But why?", "Here is your money.")])) is None
     assert shows("one_fact_at_a_time", Played([Message("48127")], ("48127",))) is None
     assert shows("second_language", Played([Message("Refund, please.")])) is None
     assert {shows(trait, Played([])) for trait in TRAITS} == {None}
+
+
+def test_typos_are_counted_except_in_names_facts_and_inflections():
     for word in ("teh", "adress", "recieve", "ordr", "nubmer", "refnud"):
         assert measures.typos_per_hundred(Played([Message(word)])) == 100, word
     for word in ("lamps", "Ida", "refunded", "48127", "ida@example.com", "ok", "Straße"):

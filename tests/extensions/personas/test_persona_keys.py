@@ -167,15 +167,21 @@ def test_persona_on_fixed_messages_is_refused_or_skipped():
     assert "It is played without this persona." in str(loaded.warnings[0])
 
 
-def test_problems_of_personas_point_to_their_lines_and_an_unused_one_causes_warning():
+def test_problem_of_a_persona_points_to_its_line_and_column():
     suite = suite_of(auto_test(personas=["rushd"]))
     with pytest.raises(SuiteError) as refused:
         read(suite)
     (problem,) = refused.value.problems
     line = json.dumps(suite, indent=1).splitlines()[problem.line - 1]
     assert line[problem.column - 1 :] == '"rushd"'
+
+
+def test_unused_persona_causes_warning():
     (warning,) = read(suite_of(auto_test(personas=["rude"]))).warnings
     assert "no test is played with this persona" in str(warning)
+
+
+def test_persona_variants_have_the_line_of_the_written_test():
     loaded = read(suite_of(auto_test("First"), auto_test(personas=["rude"])))
     assert loaded.test_lines[1] == loaded.test_lines[2] != loaded.test_lines[0]
     at = [loaded.document.problem(("tests", index, "name"), "").line for index in (1, 2)]

@@ -118,7 +118,7 @@ def keys_of(results: Results) -> dict:
     return suite
 
 
-def test_results_file_has_scores_of_judged_personas_and_survives_without_conversations():
+def test_results_file_has_scores_and_traits_of_each_persona():
     suite = keys_of(RUDE_FAILED)
     as_written, rushed, rude = suite["personas"]
     assert (suite["suite"], suite["languages"], as_written["name"]) == ("S", [], None)
@@ -128,11 +128,17 @@ def test_results_file_has_scores_of_judged_personas_and_survives_without_convers
     results = json.loads(report_texts.results_json_text(RUDE_FAILED))
     Draft202012Validator(results_schema(study_kinds())).validate(results)
     assert {test["cluster"] for test in results["suites"][0]["tests"]} == {"S: Refund", "S: Address"}
+
+
+def test_persona_without_verdicts_has_no_score():
     trial = build.trial_result(findings=(build.finding("undecided", cause=Cause.VOID_ANSWER),))
     rude = build.test_result("Refund (rude)", trials=(trial,))
     rude = replace(rude, tags=("persona:rude",), cluster="S: Refund")
     (persona,) = keys_of(run_of(rude))["personas"]
     assert (persona["score"], persona["passed"], persona["failed"], persona["undecided"]) == (None, 0, 0, 1)
+
+
+def test_persona_report_needs_no_conversations_and_recounts_saved_scores():
     assert personas_in(without_trials(RUDE_FAILED)) == personas_in(RUDE_FAILED)
     results = a_run(failing=("Refund (rude)", "Address (rude)"))
     (study,) = results.studies

@@ -228,11 +228,14 @@ def test_lock_file_is_not_written_after_max_cost_or_rejected_key(models, capsys)
     assert "Not written, since translations are missing: shop.lock.yaml" in capsys.readouterr().err
 
 
-def test_suite_without_languages_is_skipped_and_long_translations_can_be_read_back(models):
+def test_suite_without_languages_is_not_translated(models):
     write_suite(languages=[])
     write_suite(file="german.yaml")
     run(models, suites=(".",))
     assert [path.name for path in Path().glob("*.lock.yaml")] == ["german.lock.yaml"]
+
+
+def test_lock_file_of_over_a_megabyte_can_be_read_back(models):
     models.answer = lambda question: bracketed_translation(question).replace("word", "शब्दों")
     write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))
     run(models)

@@ -42,7 +42,7 @@ PASS = fakes.judge_answer()
 
 
 @pytest.mark.slow
-def test_prompt_sizes_equal_real_prompts_and_votes_range_from_majority_to_all():
+def test_measured_prompt_sizes_equal_real_prompts():
     strict = {"criterion": "c", "strict": "escalated"}
     test = {
         "name": "t", "guidelines": "You want your money back.",
@@ -69,6 +69,10 @@ def test_prompt_sizes_equal_real_prompts_and_votes_range_from_majority_to_all():
     assert len(user_prompt.system + user_prompt.text) == sizes.user + 3 * sizes.user_turn + words
     lengths = [len(asked.system + asked.text + json.dumps(asked.schema)) for asked in judge.prompts]
     assert lengths == [size + 3 * sizes.judge_turn + words for size in sizes.judge]
+
+
+@pytest.mark.slow
+def test_forecast_votes_range_from_majority_to_all():
     assert [votes_of(place, 2, 5) for place in (0, 1)] == [Range(2, 3), Range(1, 2)]
     assert votes_of(0, 1, 1) == Range(1, 1)
     suite = load_suite("demo:retail").suite
@@ -101,11 +105,15 @@ def test_calls_and_tokens_of_real_run_lie_in_forecast(tmp_path):
 
 
 @pytest.mark.slow
-def test_plan_counts_votes_and_the_judge_check_and_rounds_of_two_agents_as_a_range(tmp_path):
+def test_plan_multiplies_judge_calls_by_votes_and_names_missing_prices(tmp_path):
     panel = "--judge-panel=gpt-6.1-terra,gpt-none"
     once, thrice = (ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout for votes in ([], [panel]))
     calls = [int(re.search(r"judge (\d+)", message)[1]) for message in (once, thrice)]
     assert (calls[1], "no price for gpt-none" in thrice) == (3 * calls[0], True)
+
+
+@pytest.mark.slow
+def test_plan_counts_the_judge_check_and_shows_an_optional_one_as_a_range(tmp_path):
     write_suite(tmp_path, {"evaluations": [{"criterion": "It greets"}]})
     write_suite(tmp_path, name="strict.json")
 
@@ -122,6 +130,10 @@ def test_plan_counts_votes_and_the_judge_check_and_rounds_of_two_agents_as_a_ran
     assert may.split(" to ")[1] == does.split(" to ")[1] != less.split(" to ")[1]
     assert plan("--judge-panel=gpt-6.1-terra,gpt-6-luna,gpt-6.1-sol")[0] == 3 * 16
     assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
+
+
+@pytest.mark.slow
+def test_plan_shows_rounds_of_one_or_two_agents_as_a_range(tmp_path):
     suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
 
     def plan_with(*options):
@@ -173,7 +185,7 @@ def test_forecast_ranges_from_fixed_turns_to_all_turns(users, user_calls, reques
     assert trial.judging == forecast.JUDGE_SECONDS
 
 
-def test_forecast_tokens_follow_prompt_sizes_and_no_models_mean_only_agent_time():
+def test_forecast_tokens_follow_prompt_sizes():
     trial = trial_of("x" * 100, "auto", "auto")
     per, result = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
     first = 30 + 100 + result.high
@@ -185,6 +197,9 @@ def test_forecast_tokens_follow_prompt_sizes_and_no_models_mean_only_agent_time(
     assert trial.judge.input.low == pytest.approx((4100 + 2 * (50 + 100 + result.low)) / per.high)
     assert trial.judge.input.high == pytest.approx((4100 + 2 * whole) / per.low)
     assert trial.judge.output == forecast.JUDGE_TOKENS * Range(2, 2)
+
+
+def test_forecast_without_models_has_only_agent_time():
     trial = trial_of("hello", "auto", sizes=None)
     assert (trial.user, trial.judge, trial.judging) == (Spending(), Spending(), Range())
     assert trial.talking == forecast.AGENT_SECONDS * Range(2, 3)

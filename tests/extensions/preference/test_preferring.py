@@ -70,7 +70,7 @@ async def test_position_bias_and_identical_conversations_cause_ties(monkeypatch)
     assert not models.asked
 
 
-async def test_sample_of_pairs_is_spread_by_the_seed_and_unmatched_tests_are_reported():
+def test_sampled_pairs_are_spread_over_tests_and_depend_only_on_the_seed():
     head, base = run_of_agent("ours"), run_of_agent("theirs")
     one, same, other = (pair_runs(head, base, 40, seed) for seed in (1, 1, 2))
     counts = [sum(pair.tests[0].name == f"T{test}" for pair in one.pairs) for test in range(TESTS)]
@@ -81,6 +81,9 @@ async def test_sample_of_pairs_is_spread_by_the_seed_and_unmatched_tests_are_rep
     for pair in one.pairs:
         ours, theirs = (trial.turns[0].agent for trial in pair.trials)
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
+
+
+def test_unmatched_and_changed_tests_are_reported_and_not_paired():
     trials = judged_trial("a", "passed"), judged_trial("b", "passed", index=2)
     same = build.test_result("same", trials=trials)
     cut = replace(same, trials=(replace(same.trials[0], status="interrupted"), same.trials[1]))
@@ -111,7 +114,7 @@ def test_incomparable_runs_are_refused(head, base, message):
         pair_runs(head, base, 10, 0)
 
 
-async def test_panel_asks_only_until_majority_and_refused_key_stops_the_study(monkeypatch):
+async def test_panel_is_asked_only_until_majority_and_refused_key_stops_the_study(monkeypatch):
     first, second = seeded_judges.pairwise_judge(0.5, 0.4), seeded_judges.pairwise_judge(0.5, 0.0)
 
     def answer(asked):
@@ -133,6 +136,9 @@ async def test_panel_asks_only_until_majority_and_refused_key_stops_the_study(mo
     assert ask.stop.outage
     assert (result.pairs, result.share, result.first) == (0, None, None)
     assert not models.asked
+
+
+async def test_repeated_unreadable_answers_stop_the_preference_study(monkeypatch):
     report, models, ask = await preference_of(monkeypatch, lambda _: "The first one.", parallel=2)
     assert "in a row the judge could not be asked" in ask.stop.reason
     assert report.undecided == report.pairs < 15
@@ -213,7 +219,7 @@ def test_only_conversation_preferred_in_both_orders_wins(straight, swapped):
     assert result.followed_place is (straight == swapped != "tie")
 
 
-def test_rounds_of_pairs_are_summed_by_test_and_position_bias_by_first_rounds():
+def test_rounds_of_pairs_are_summed_by_test():
     assert GONE.result is None
     result = tally(pair(WIN), pair(GONE))
     assert (result.pairs, result.wins, result.ties, result.undecided) == (2, 1, 0, 1)
@@ -228,6 +234,9 @@ def test_rounds_of_pairs_are_summed_by_test_and_position_bias_by_first_rounds():
     assert (result.other, result.other_commit) == ("other", "c" * 40)
     assert not decided((WIN, LOSS, TIE), 5)
     assert decided((WIN, LOSS, TIE, GONE), 5)
+
+
+def test_judge_swayed_by_position_decides_no_pair_and_is_reported():
     result = tally(*(pair(PLACE, test=str(number)) for number in range(12)))
     assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
     assert result.first.value == 1

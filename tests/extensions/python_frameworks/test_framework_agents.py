@@ -162,7 +162,7 @@ class Deps:
     name: str
 
 
-async def test_pydantic_ai_deps_come_from_user_info_and_output_objects_become_json():
+async def test_pydantic_ai_deps_are_made_from_user_info():
     seen = []
 
     def how(text, deps, number):
@@ -174,6 +174,9 @@ async def test_pydantic_ai_deps_come_from_user_info_and_output_objects_become_js
     assert seen == [Deps("Ida"), None]
     missing = await refusal(create_agent("pydantic_ai", how, deps_type=Deps), user_info={})
     assert "mine: its deps are made from userInfo.name: Field required" in missing
+
+
+async def test_pydantic_ai_output_object_becomes_json_and_is_no_tool_call():
     (reply,) = await replies(create_agent("pydantic_ai", agent_plan(says=Deps("Ida"))))
     assert json.loads(reply.agent) == {"name": "Ida"}
     assert "the agent's output is None" in await refusal(create_agent("pydantic_ai", agent_plan(says=None)))
@@ -278,7 +281,7 @@ async def test_framework_run_waiting_for_approval_raises_agent_error(kind, how, 
     assert clause in error
 
 
-def test_unusable_agent_object_is_refused_and_one_named_like_a_framework_is_not():
+def test_unusable_agent_object_is_refused_with_the_reason():
     graphs = import_module("langgraph")
     with pytest.raises(UsageError, match=r"that is not compiled: name graph.compile\(\)"):
         agent_of(graphs.StateGraph(), "mine", AgentSettings())
@@ -289,6 +292,8 @@ def test_unusable_agent_object_is_refused_and_one_named_like_a_framework_is_not(
     with pytest.raises(UsageError, match="or an agent of pydantic-ai, LangGraph, the OpenAI Agents SDK or"):
         agent_of(object(), "mine", AgentSettings())
 
+
+def test_agent_in_a_module_named_like_a_framework_is_a_plain_function_agent():
     class Agent:
         __module__ = "agents_of_mine"
 

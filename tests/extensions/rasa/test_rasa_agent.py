@@ -46,7 +46,7 @@ def in_answers(path, change):
     return lambda each: changed(each) if path in each.path else each
 
 
-async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_over():
+async def test_rasa_actions_and_slots_become_calls_workflows_params_and_state():
     (hello, refund), state, stub = await converse("refund")
     assert hello.agent == "Hello!\n- Refund an order"
     assert (hello.tool_calls, hello.workflows, hello.handed_over) == ((), ("utter_greet",), False)
@@ -57,6 +57,9 @@ async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_
     slots = {"order": "A-1", "amount": 42.0, "refunded": 42.0, "session_started_metadata": None}
     assert state == slots | PLAN
     assert len({body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}) == 1
+
+
+async def test_paused_rasa_conversation_is_a_hand_over_and_silence_is_an_error():
     (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]
@@ -65,12 +68,15 @@ async def test_actions_and_slots_become_evidence_and_paused_conversation_a_hand_
     assert failed.startswith("the agent answered with no message")
 
 
-async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_skipped():
+async def test_missing_tracker_leaves_evidence_unknown():
     (hello, refund), _, stub = await converse("refund", tracker=False, slots={})
     assert refund.agent == "I refunded 42 for order A-1."
     assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
     assert hello.trace is None
     assert [path for method, path, _ in stub.asked if "tracker" in path and method == "POST"] == []
+
+
+async def test_tracker_that_lost_earlier_events_is_an_error():
     exchanges = recorded_http.load(RECORDED / "rasa-refund.json")
     last = [i for i, each in enumerate(exchanges[:-1]) if each.path.endswith("/tracker")][-1]
     short = json.loads(exchanges[last].answer)
@@ -78,6 +84,9 @@ async def test_missing_tracker_leaves_evidence_unknown_and_repeated_start_is_ski
     with recorded_http.serve_recorded(exchanges) as stub:
         (_, refund), _ = await framework_chats.CONVERSATIONS["rasa"]["refund"](stub.url)
     assert refund == "the agent's tracker lost the events of earlier messages"
+
+
+def test_repeated_session_start_is_no_new_event():
     shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
     user = {"event": "user", "timestamp": 3.0}
     later = ({"event": "session_started", "timestamp": 2.0}, user)
@@ -101,12 +110,15 @@ async def test_unusable_rasa_answer_is_agent_error_with_the_reason(path, change,
     assert why in replies[0]
 
 
-async def test_images_buttons_payloads_and_rejected_actions_are_read():
+async def test_images_buttons_and_payloads_become_text_of_the_reply():
     buttons = [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]
     messages = [{"text": "Look:", "buttons": buttons}, {"image": "http://a/b.png"}]
     messages.append({"custom": {"type": "map"}})
     (hello, *_), _, _ = await converse("refund", in_answers("/webhooks/", lambda body: messages))
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
+
+
+async def test_rejected_action_is_a_failed_call():
     rejected = {"event": "action_execution_rejected", "name": "refund"}
     talk = recorded_http.load(RECORDED / "rasa-refund.json")
     count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])

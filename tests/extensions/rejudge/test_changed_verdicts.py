@@ -64,10 +64,13 @@ def test_agreement_is_rounded_down():
     assert "kappa 0.66 " in render([*pairs, rejudged_verdict("passed", "failed")], "by A")
 
 
-def test_judges_are_named_and_log_commands_and_control_characters_escaped():
+def test_judges_before_and_after_are_named():
     assert judges(["b", "a", "b"], ["c", "c", "c"]) == "by c; before by a, b"
     assert judges(["a"], ["a"]) == "by the same judge: a"
     assert judges([None], ["a"]) == "by a; before by nobody"
+
+
+def test_log_commands_and_control_characters_in_verdicts_are_escaped():
     attack = "no\n::error::x\x1b[31m ##[add-path]y"
     bad = rejudged_verdict("passed", "failed", reason=attack, test="::warning::t")
     text = render([bad], "::notice::a")

@@ -229,13 +229,16 @@ def who(job: RejudgeJob, suite) -> tuple[tuple[str, ...], int]:
     return models.judges, models.votes
 
 
-async def test_each_verdict_is_reported_before_and_after_and_missing_ones_are_given():
+async def test_each_verdict_is_reported_before_and_after():
     judged = await run_with(suite({"name": "a"}, {"name": "b"}), judge_saying("pass", unless="brief"))
     result = await rejudged_by(judged, judge_saying("pass"))
     texts = [(v.test, v.after.criterion, v.before.outcome, v.after.outcome) for v in result.verdicts]
     before = {"It is polite": "passed", "It is brief": "failed"}
     assert texts == [(test, name, before[name], "passed") for test in ("a", "b") for name in before]
     assert result.not_judged == 0
+
+
+async def test_rejudge_decides_criteria_that_had_no_judge():
     judged = await run_with(suite({}), None)
     assert {finding.cause for finding in findings(judged)} == {Cause.NO_JUDGE}
     got = (await rejudged_by(judged, judge_saying("pass"))).results
@@ -256,7 +259,7 @@ async def test_rejudged_stopped_run_stays_stopped_and_exits_3():
     assert (got.gate.exit_code, got.run.status) == (3, "stopped")
 
 
-async def test_warnings_name_rate_limits_and_no_model_family_of_replaced_judge():
+async def test_model_family_warning_is_kept_only_if_the_new_judge_is_of_that_family():
     akin = "judge and agent are from the same model family: gpt-6 judges gpt-5 (GPT); models tend to …"
     judged = await run_with(suite({}), judge_saying("pass"))
     info = replace(judged.run, warnings=(akin, "something else"))
@@ -264,6 +267,9 @@ async def test_warnings_name_rate_limits_and_no_model_family_of_replaced_judge()
     for model, warnings in (("claude-opus-5-5", ("something else",)), ("gpt-7", (akin, "something else"))):
         got = await rejudged_by(judged, judge_saying("pass"), judge_model=model)
         assert got.results.run.warnings == warnings
+
+
+async def test_notes_on_rate_limits_become_warnings_of_the_rejudged_run():
     todo = rejudge_job(await run_with(suite({}), judge_saying("pass")))
     result = await rejudge(todo, fakes.Judges(judge_saying("pass"), notes=("limited 37 times",)))
     assert result.results.run.warnings == ("limited 37 times",)

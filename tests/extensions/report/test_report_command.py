@@ -89,12 +89,15 @@ def test_report_format_writes_only_its_files_also_for_a_run_without_suites(past,
     assert capsys.readouterr().out.splitlines() == [f"{number} reports written to empty" for number in (0, 4)]
 
 
-def test_input_file_is_not_rewritten_and_reports_of_a_link_are_next_to_the_link(past, capsys):
+def test_reports_of_a_linked_results_file_are_next_to_the_link(past, capsys):
     Path("run").mkdir()
     Path("run", RESULTS).symlink_to((past / "a" / RESULTS).resolve())
     write_reports("run", format="html")
     assert capsys.readouterr().out == "report.html written to run\n"
     assert (report_files(Path("run")), report_files(past / "a")) == ({"report.html"}, set())
+
+
+def test_input_file_of_a_report_is_not_rewritten(past):
     file = past / "a" / RESULTS
     file.write_text(json.dumps(json.loads(file.read_text())))
     before = file.read_bytes()
@@ -209,7 +212,7 @@ def test_keys_of_the_environment_are_redacted_in_reports(past, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rewritten_summary_equals_the_one_of_the_run_and_help_lists_formats(tmp_path):
+def test_rewritten_summary_equals_the_summary_of_the_run(tmp_path):
     github = {
         "GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "acme/shop", "GITHUB_SERVER_URL": "https://github.com",
         "GITHUB_RUN_ID": "7041", "GITHUB_SHA": "a" * 40, "GITHUB_EVENT_NAME": "push",
@@ -225,5 +228,9 @@ def test_rewritten_summary_equals_the_one_of_the_run_and_help_lists_formats(tmp_
     again = ci_evals("report", "results", "--format=markdown", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert (tmp_path / "results/summary.md").read_bytes() == report_files
+
+
+@pytest.mark.slow
+def test_help_of_report_lists_formats_and_the_default(tmp_path):
     helped = " ".join(ci_evals("report", "--help", cwd=tmp_path).stdout.split())
     assert [name for name in (*FORMATS, "Default: all but badge") if name not in helped] == []

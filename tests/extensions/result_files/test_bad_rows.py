@@ -158,12 +158,15 @@ def test_nan_reward_makes_only_its_benchmark_row_an_error(name, path):
     assert ([row.undecided for row in wrong], "nan" in wrong[0].reason.lower()) == ([Undecided.ERROR], True)
 
 
-def test_agreeing_outcomes_pass_and_latest_deepeval_run_is_read():
+def test_agreeing_outcomes_of_a_row_pass_and_missing_ones_are_undecided():
     forms = ({"passed": 1.0}, {"passed": "1.0"})
     for row in (*forms, *({"passed": True, "correct": other} for other in (1, None))):
         assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
     (empty,) = rows_of(b'{"test": "a", "passed": null}')
     assert (empty.undecided, "no value for passed or score" in empty.reason) == (Undecided.EMPTY, True)
+
+
+def test_last_deepeval_run_is_read_and_file_with_only_a_link_is_refused():
     rows = rows_of(json.dumps({"testRunData": json.loads(deepeval(name="last"))}).encode())
     assert [row.test for row in rows] == ["t0", "t1", "t2", "last"]
     with pytest.raises(UsageError, match="has no known format"):
@@ -241,7 +244,7 @@ def test_file_with_too_many_rows_is_refused(text, monkeypatch):
         read_file(SourceFile("f", document.encode()))
 
 
-def test_json_lines_with_other_keys_and_zip_files_are_read_within_limits():
+def test_json_and_json_lines_are_read_and_a_broken_line_is_named():
     assert SourceFile("f", b'\xef\xbb\xbf {"a": 1}').json() == {"a": 1}
     assert SourceFile("f", b"[" * 5000 + b"]" * 5000).json() is None
     assert SourceFile("f", b'{"a": 1').json() is None
@@ -252,6 +255,9 @@ def test_json_lines_with_other_keys_and_zip_files_are_read_within_limits():
     with pytest.raises(UsageError, match=re.escape("f.jsonl: line 4 is not JSON")):
         next(lines)
     assert SourceFile("f", b"a,b\n").json_lines() is None
+
+
+def test_zip_members_are_read_up_to_300_mb_and_damaged_zip_file_is_refused():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../a.json", '{"a": 1}')
@@ -264,6 +270,9 @@ def test_json_lines_with_other_keys_and_zip_files_are_read_within_limits():
     with pytest.raises(UsageError, match="damaged zip file"):
         SourceFile("f.eval", stream.getvalue()[:500]).members()
     assert SourceFile("f", b"text").members() is None
+
+
+def test_json_lines_with_different_keys_are_read_if_all_have_the_key_of_the_test():
     assert outcomes_of_lines(
         '{"test": "a", "passed": true}',
         '{"test": "b", "passed": false, "error": "timeout"}',

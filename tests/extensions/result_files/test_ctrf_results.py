@@ -62,17 +62,23 @@ def test_rerun_test_has_its_counted_failure_before_its_pass(tool, outer):
     assert flaky == [FAILED, PASSED]
 
 
-def test_unknown_statuses_are_errors_and_failed_attempts_trials():
+def test_unknown_ctrf_statuses_are_errors():
     known = {"passed": PASSED, "failed": FAILED, "skipped": SKIPPED, "pending": SKIPPED, "other": ERROR}
     results = read(report(*(entry(status, status) for status in [*known, "PASSED"])))
     expected = known | {"PASSED": ERROR}
     assert outcomes_by_test(results) == {name: [outcome] for name, outcome in expected.items()}
     assert row_of(results, "PASSED").reason == "its status is 'PASSED'"
     assert outcomes_by_test(read(report(entry("other", rawStatus=[])))) == {"a": [ERROR]}
+
+
+def test_ctrf_attempts_and_flaky_flag_become_trials():
     attempts = [{"attempt": 1, "status": "failed", "message": "no"}, {"attempt": 2, "status": "other"}]
     results = read(report(entry("passed", retries=2, retryAttempts=attempts, flaky=True)))
     assert (outcomes_by_test(results), row_of(results, "a").reason) == ({"a": [FAILED, ERROR, PASSED]}, "no")
     assert outcomes_by_test(read(report(entry("passed", flaky=True)))) == {"a": [FAILED, PASSED]}
+
+
+def test_ctrf_suites_become_part_of_names_and_groups():
     results = read(report(entry("passed", suite=["x", "y"]), entry("failed", suite=["x", "z"])))
     assert outcomes_by_test(results) == {"x › y › a": [PASSED], "x › z › a": [FAILED]}
     assert row_of(results, "x › y › a").groups == ("x",)

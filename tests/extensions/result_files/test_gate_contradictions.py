@@ -207,12 +207,15 @@ def test_same_run_under_two_names_leaves_no_verdict(gate, first, second):
     assert (code, "has the same" in printed, "Name each run once" in printed) == (3, True, True), printed
 
 
-def test_failed_row_counts_as_zero_and_tests_of_two_folders_as_trials(gate):
+def test_equal_result_files_of_two_folders_are_not_taken_for_one_run(gate):
     # Tools that write a file for each result give all of them one name, and no time.
     for folder in "ab":
         Path(folder).mkdir()
         shutil.copy(FILES / "webarena-verified/base/1/eval_result.json", folder)
     assert gate("a/eval_result.json", "b/eval_result.json")[0] == 0
+
+
+def test_failed_row_counts_as_zero_whatever_its_score(gate):
     Path("rows.csv").write_text("test,passed,score\na,false,1\nb,true,1\n")
     gate("rows.csv")
     assert saved_results()["score"] == 50
@@ -267,7 +270,7 @@ def test_direction_of_every_eval_ever_comes_from_its_aggregate(gate, lower):
     assert {test["passed"] for test in suite["tests"]} == {not lower}
 
 
-def test_contradictions_are_in_every_report_and_missing_counts_not_shown_as_0(gate):
+def test_contradictions_are_in_every_report_and_of_a_baseline_leave_no_verdict(gate):
     gate(changed("deepeval/shop.json", set_value("testFailed", value=99)), "--max-errors=9")
     decision = saved_results()["gate"]
     assert decision["exitCode"] == 3
@@ -279,6 +282,9 @@ def test_contradictions_are_in_every_report_and_missing_counts_not_shown_as_0(ga
     code, printed = gate(head, f"--baseline={wrong}", "--max-drop=0", "--max-errors=9")
     message = "max-drop was not checked: the baseline contradicts itself: worse.json: testFailed is 99"
     assert (code, message in printed) == (3, True)
+
+
+def test_missing_counts_are_not_shown_as_0(gate):
     # Older logs of Inspect have no number of samples with a score.
     old = changed(INSPECT, *(remove("results", "scores", i, "scored_samples") for i in (0, 1)))
     printed = gate(old, "--max-errors=9")[1]
@@ -363,9 +369,12 @@ def test_worse_run_of_other_tool_fails_gate(base, worse, options, broken, gated)
         assert all(name in page for name in broken)
 
 
-def test_only_broken_samples_have_no_verdict_and_two_prompts_are_compared(gated):
+def test_run_of_only_broken_samples_has_no_verdict(gated):
     code, results, _ = gated("head", str(FILES / "inspect/broken.json"))
     assert (code, results["score"]) == (3, None)
+
+
+def test_files_of_several_models_are_refused(gated):
     (results,) = (Path(name) for name in files_of("lm-eval/worse/results*"))
     other = json.loads(results.read_text())
     other["config"]["model_args"] = "name=other"
@@ -374,6 +383,9 @@ def test_only_broken_samples_have_no_verdict_and_two_prompts_are_compared(gated)
     code, _, message = gated("head", *options)
     assert code == 2
     assert re.search(r"several models: 'dummy', 'dummy name=other'.*gate the files", message)
+
+
+def test_two_prompts_of_one_promptfoo_file_are_compared(gated):
     arms = ("--arm=base · polite", "--baseline-arm=base · plain")
     code, results, printed = gated("head", str(FILES / "promptfoo/shop.json"), *arms, "--regression=any")
     assert (code, [test["name"] for test in results["comparison"]["regressed"]]) == (1, ["shipping"])

@@ -59,7 +59,7 @@ def test_rows_become_run_with_groups_cost_tokens_errors_and_skipped_rows(gate):
     gate("a.csv", "--min-score=0", "--max-errors=1", a_csv=broken)
 
 
-def test_worse_run_is_compared_reproducibly_and_official_score_shown(gate):
+def test_worse_run_fails_by_a_reproducible_comparison(gate):
     options = ("b.csv", "--baseline=a.csv", "--regression=any")
     assert "1 test broke since the baseline" in gate(*options, code=1, a_csv=MAIN, b_csv=WORSE)
     comparison = saved_results()["comparison"]
@@ -67,6 +67,9 @@ def test_worse_run_is_compared_reproducibly_and_official_score_shown(gate):
     assert "login" in Path("results/summary.md").read_text()
     gate(*options, "--output-dir=again", code=1)
     assert saved_results("again")["comparison"]["p"] == comparison["p"] is not None
+
+
+def test_official_score_is_shown_next_to_the_score(gate):
     broken = '<testcase name="c"><error message="x"/></testcase>'
     cases = '<testcase name="a"/><testcase name="a"/><testcase name="b"/>' + broken
     junit = f'<testsuite name="s" tests="3">{cases}</testsuite>'
@@ -122,11 +125,14 @@ WRONG_PATHS = [
 ]  # fmt: skip
 
 
-def test_rows_of_several_files_are_trials_and_arms_of_one_file_are_compared(gate):
+def test_rows_of_several_files_are_trials_of_one_test(gate):
     gate("*.csv", "--min-score=0", a_csv=MAIN, b_csv=WORSE)
     tests = {test["name"]: test for test in saved_results()["suites"][0]["tests"]}
     assert tests["login"]["flaky"] is True
     assert len(tests["refund"]["trials"]) == 2
+
+
+def test_arms_of_one_file_must_be_named_and_are_compared(gate):
     rows = "".join(f"t{i},true,new\nt{i},{str(i < 2).lower()},old\n" for i in range(4))
     rows = "test,passed,model\n" + rows
     assert "'new', 'old'" in gate("a.csv", code=2, a_csv=rows)
@@ -161,13 +167,16 @@ def test_unusable_file_is_refused_or_leaves_no_verdict(gate, name, text, code, m
     assert message in gate(name, "--min-score=0", "--max-errors=0", code=code)
 
 
-def test_map_file_selects_fields_and_its_path_that_matches_nothing_is_reported(gate):
+def test_map_file_selects_rows_and_fields(gate):
     rows = json.dumps({"out": [{"q": {"id": 1}, "ok": True, "s": [0.5]}, {"q": {"id": 2}, "ok": False}]})
     paths = "rows: $.out\ntest: $.q.id\npassed: $.ok\nscore: $.s[0]\n"
     gate("a.json", "--map=map.yaml", "--min-score=0", a_json=rows, map_yaml=paths)
     assert saved_results()["score"] == 25
     assert "unknown field 'foo'" in gate("a.json", "--map=map.yaml", code=2, map_yaml=paths + "foo: $.x\n")
     assert "--map has no effect" in gate("a.json", "--map=map.yaml", "--format=junit", code=2)
+
+
+def test_path_of_map_file_that_finds_nothing_is_reported_with_keys_of_the_row(gate):
     rows = [{"id": "a", "ok": True, "note": None}, {"id": "b", "okay": True}]
     for paths, message in WRONG_PATHS:
         assert message in gate("a.json", "--map=map.yaml", code=2, a_json=json.dumps(rows), map_yaml=paths)
@@ -180,10 +189,13 @@ def test_map_file_selects_fields_and_its_path_that_matches_nothing_is_reported(g
     assert "map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
 
-def test_input_files_are_not_overwritten_and_broken_one_among_others_is_refused(gate):
+def test_gate_does_not_overwrite_an_input_file(gate):
     Path("results").mkdir()
     assert "would be overwritten" in gate("junit.xml", "--output-dir=.", code=2, junit_xml="<testsuite/>")
-    # The tool of such a file may have died before its first test.
+
+
+def test_empty_or_cut_file_among_good_files_is_refused(gate):
+    # The tool of an empty file may have died before its first test.
     for other in ("<testsuites/>", "[]", "test,passed\n"):
         files = {"good_csv": "test,passed\na,true\n", "other": other}
         text = gate("good.csv", "other", "--min-score=0", code=2, **files)
@@ -246,13 +258,16 @@ def test_changed_and_failed_tests_are_listed_first_and_others_counted(gate_rows)
     assert Path("results/junit.xml").read_text().count("<failure ") == count
 
 
-def test_results_of_many_tests_round_trip_and_shared_trials_change_no_report(gate_rows):
+def test_results_of_many_tests_round_trip_with_one_line_per_test(gate_rows):
     tests = MOST + 10
     gate_rows([False, *[True] * (tests - 1)], [True] * tests)
     text = Path("results/_results.json").read_text()
     results = report_files.load(text, "_results.json")
     assert sum('"name":"case-' in line for line in text.splitlines()) == tests
     assert "".join(results_json.render(results)) == text
+
+
+def test_shared_trials_change_no_report(gate_rows):
     names = ["it's <b>", 'a "&quot;" b', "c > d"]
     outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
     rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]
@@ -322,7 +337,7 @@ def test_unmerged_shards_and_repeated_runs_are_refused(gate_again, tmp_path):
 
 @pytest.mark.slow
 def test_weakened_suite_in_own_results_fails_gate(gate_again):
-    """By what the results record of their suites: rows of another tool hide it as little as its removal."""
+    """Neither rows of another tool nor removal of the record of the suites hides it."""
     write_tests({"minScore": 50})
     play("--output-dir=main")
     options = ("--weakened=fail", "--baseline=main")

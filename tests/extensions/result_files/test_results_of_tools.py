@@ -143,7 +143,7 @@ def test_promptfoo_arms_have_outcomes_official_scores_assertions_and_cost():
     assert by_arm[0] == by_arm[1]
 
 
-def test_promptfoo_failures_need_no_assertions_and_equal_names_are_numbered():
+def test_failure_without_assertions_or_metrics_is_failed_and_not_undecided():
     document = load_json("promptfoo/shop.json")
     first = document["results"]["results"][0]
     first |= {"success": False, "failureReason": 1, "gradingResult": None, "score": 0}
@@ -154,12 +154,18 @@ def test_promptfoo_failures_need_no_assertions_and_equal_names_are_numbered():
     run["testCases"][0] |= {"success": False, "metricsData": []}
     (results,) = read_text(json.dumps(run))
     assert results.rows[0].passed is False
+
+
+def test_equal_promptfoo_test_names_are_numbered():
     document = load_json("promptfoo/shop.json")
     for result in document["results"]["results"]:
         result["testCase"]["description"] = "same"
     names = {row.test for results in read_text(json.dumps(document)) for row in results.rows}
     assert len(names) == 3
     assert all(name.startswith("same #") for name in names)
+
+
+def test_promptfoo_file_of_other_version_or_with_missing_parts_is_refused():
     document = load_json("promptfoo/shop.json")
     document["results"]["version"] = 4
     assert "its version is 4, and only 3 is known" in read_error(document)

@@ -29,16 +29,19 @@ def official(value: float, of: int = 2) -> OfficialScore:
     return OfficialScore(name="accuracy", value=value, of=of)
 
 
-def test_unreported_cost_stays_unknown_and_test_skipped_once_still_counts():
+def test_unreported_cost_is_unknown():
     result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
     assert result.usage.cost_usd is None
     assert (result.latency.replies, result.suites[0].tests[0].trials[0].duration_seconds) == (0, 3)
+
+
+def test_skipped_trial_does_not_lower_the_score_of_its_test():
     skipped = Row(test="t0", undecided=Undecided.SKIPPED)
     result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
     assert result.score == 100
 
 
-def test_scores_of_tools_are_kept_weighted_by_file_and_clusters_widen_intervals():
+def test_score_of_a_tool_is_kept_and_checks_that_explain_it_become_findings():
     (suite,) = card(ResultSet(suite="s", rows=[Row(test="t", passed=True, score=0.7)])).suites
     assert suite.tests[0].passed
     assert suite.score == pytest.approx(70)
@@ -50,24 +53,33 @@ def test_scores_of_tools_are_kept_weighted_by_file_and_clusters_widen_intervals(
     assert [finding.criterion for finding in first] == ["a", "b"]
     assert [finding.reason for finding in second] == ["b failed: why"]
     assert suite.tests[1].score == pytest.approx(90)
+
+
+def test_official_scores_are_weighted_by_count_and_none_for_several_suites():
     sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
     assert (card(sets[0]).official, card(*sets).official) == (official(0.5), official(0.875, 8))
     assert card(*sets, official=lambda own: official(0.25, len(own))).official == official(0.25, 4)
     result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
     assert result.official is None
     assert [suite.official for suite in result.suites] == [official(1), official(1)]
+
+
+def test_clusters_widen_the_interval():
     alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
     together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
     wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_conversation_becomes_turns_and_secrets_of_all_fields_are_redacted():
+def test_messages_of_a_row_become_turns():
     texts = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
     row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in texts))
     (suite,) = card(ResultSet(suite="s", rows=[row])).suites
     turns = suite.tests[0].trials[0].turns
     assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]
+
+
+def test_secrets_in_all_fields_of_a_row_are_redacted():
     key = "sk-very-secret-key-1"
     messages = (Message("user", key),)
     row = Row(test=key, passed=False, reason=key, groups=(key,), conversation=messages, cluster=key)

@@ -110,7 +110,7 @@ def test_packs_have_few_critical_tests_with_strict_checks(pack):
         assert test.user_info["customer"] == "C-1"
 
 
-def test_tests_with_missing_settings_are_left_out_and_unsent_secrets_refused(tmp_path):
+def test_pack_tests_with_missing_settings_are_left_out_with_a_warning(tmp_path):
     own = {"name": "Own", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": [{"criterion": "c"}]}
     loaded = load_suite(suite("safety:data", {"secretFields": ["notes"]}, tests=[own])).suite
     assert [test.name for test in loaded.tests] == [
@@ -127,6 +127,9 @@ def test_tests_with_missing_settings_are_left_out_and_unsent_secrets_refused(tmp
     file = Path(tmp_path) / "safety.yaml"
     file.write_text("name: S\nadapter: demo\nextends: safety:data\nwith: { secretFields: [notes] }\n")
     assert load_suite(file).test_lines == (3,) * 4
+
+
+def test_secret_that_the_adapter_does_not_send_is_refused():
     http = {"send": {"body": {"text": "{{message}}"}}, "reply": {"text": "$.say"}}
     fields = {"adapter": "http", "baseUrl": "http://127.0.0.1:9"}
     with pytest.raises(SuiteError) as refused:
@@ -178,7 +181,7 @@ def test_docs_example_passes_and_fails_with_weakness_added(tmp_path):
     assert (weak.returncode, reason.strip() in weak.stdout) == (1, True), weak.stdout
 
 
-def test_docs_list_packs_and_settings_and_only_tools_need_other_checks():
+def test_docs_list_packs_and_the_settings_they_need():
     assert [code(row[0]) for row in table("`extends`", PAGE)] == [*PACKS]
     keys = [key.strip(" `") for row in table("key of `with`", PAGE) for key in row[0].split(",")]
     assert sorted(keys) == sorted(info.alias for info in suite_base.With.model_fields.values())
@@ -186,6 +189,9 @@ def test_docs_list_packs_and_settings_and_only_tools_need_other_checks():
     for row in table("`extends`", PAGE):
         needs = {need for test in suite_base._pack(code(row[0])) for need in test["needs"]}
         assert needs <= {word.strip(" `") for part in row[2].split(";") for word in part.split(" and ")}
+
+
+def test_pack_tests_check_only_disclosure_unless_they_are_about_tools():
     assert "not_in_tool_calls" in yaml.safe_dump([suite_base._pack(pack) for pack in PACKS])
     for pack in PACKS:
         for test in suite_base._pack(pack):

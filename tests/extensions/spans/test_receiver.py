@@ -176,7 +176,7 @@ ODD_VALUES = {
 }
 
 
-async def test_malformed_span_values_are_ignored_and_overlong_arguments_not_captured(receiver):
+async def test_malformed_span_values_are_ignored(receiver):
     attributes = [None, {"key": None, "value": {"stringValue": "x"}}, *span(attributes=TOOL)["attributes"]]
     attributes += [{"key": key, "value": value} for key, value in ODD_VALUES.items()]
     hostile = {"startTimeUnixNano": "9" * 400, "endTimeUnixNano": -5, "name": ["no", "text"], "status": "no"}
@@ -186,6 +186,9 @@ async def test_malformed_span_values_are_ignored_and_overlong_arguments_not_capt
     result = trial.settle()
     assert [call.name for call in result.calls] == ["refund"]
     json.dumps(result.spans, allow_nan=False).encode()
+
+
+async def test_overlong_span_arguments_are_not_captured(receiver):
     long = "x" * 5_000_000
     trial, header = begin_trial(receiver)
     big = span(header, TOOL | {"gen_ai.tool.call.arguments": long, "prompt": long})
@@ -333,8 +336,8 @@ async def test_spans_of_shared_trace_are_assigned_only_by_conversation_name():
         assert [trial.settle() for trial in trials] == [None, None]
 
 
-async def test_unassigned_spans_are_capped_and_named_in_a_short_redacted_note(monkeypatch):
-    """A turn is incomplete if spans that may be its own were dropped."""
+async def test_turn_is_incomplete_if_unassigned_spans_were_dropped(monkeypatch):
+    """They may be spans of that turn."""
     monkeypatch.setattr(receiving, "MAX_UNCLAIMED_SPANS", 3)
     foreign = {"traceId": "d" * 32, "parentSpanId": ""}
     async with running() as receiver:
@@ -344,6 +347,9 @@ async def test_unassigned_spans_are_capped_and_named_in_a_short_redacted_note(mo
         await post(receiver, as_json(*(span(attributes=TOOL, traceId=f"{n:032x}") for n in range(3))))
         await post(receiver, as_json(span(attributes={"gen_ai.conversation.id": "c-1"}) | foreign))
         assert trial.settle().missing
+
+
+async def test_kept_unassigned_spans_are_capped_and_all_counted_in_a_note(monkeypatch):
     monkeypatch.setattr(receiving, "MAX_UNCLAIMED_SPANS", 10)
     async with running() as receiver:
         for number in range(30):
@@ -351,6 +357,9 @@ async def test_unassigned_spans_are_capped_and_named_in_a_short_redacted_note(mo
         assert sum(len(each.spans) for each in receiver._unclaimed.values()) <= 10
         (note,) = receiver.notes(Redactor())
     assert note.startswith("30 spans")
+
+
+async def test_note_on_unassigned_spans_is_short_and_redacted():
     async with running() as receiver:
         for scope in ("key-5d1c0f77", "x" * 5000, *map(str, range(9))):
             await post(receiver, as_json(span(attributes=TOOL), scope=scope))

@@ -152,13 +152,16 @@ def test_spans_of_two_instrumentations_count_once():
     assert ([call.id for call in result.calls], result.input_tokens) == (["c1"], 7)
 
 
-def test_span_calls_are_ordered_by_start_and_capped_at_1000_and_tokens_counted_once():
+def test_span_calls_are_ordered_by_start_and_capped_at_1000():
     late = child("tool", DIALECTS["genai"] | {"gen_ai.tool.name": "late", "gen_ai.tool.call.id": "c2"}, at=30)
     early = child("tool", DIALECTS["genai"], at=10, took=100)
     assert [call.name for call in read(late, early).calls] == ["refund", "late"]
     flood = [child("tool", GENAI | {"gen_ai.tool.call.id": f"c{i}"}, at=i) for i in range(1500)]
     result = read(*flood)
     assert (len(result.calls), result.missing is None) == (1000, False)
+
+
+def test_tokens_of_nested_model_spans_count_once():
     usage = CHAT | {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2}
     outer = child("chat", usage)
     inner = child(

@@ -110,7 +110,7 @@ async def test_reply_has_calls_tokens_and_hand_over_of_its_spans():
             assert (await send()).hand_over is handed_over
 
 
-async def test_further_root_or_missing_parent_spans_are_awaited_then_reported_as_missing():
+async def test_further_spans_of_a_turn_are_awaited():
     def spans(asked):
         delayed = ((0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"}))
         return [(delay, [span(header_of(asked), each)]) for delay, each in delayed]
@@ -119,6 +119,9 @@ async def test_further_root_or_missing_parent_spans_are_awaited_then_reported_as
         reply = await send()
     assert sorted(call.name for call in reply.tool_calls) == ["lookup", "refund"]
     assert not reply.tool_calls_partial
+
+
+async def test_missing_parent_span_is_awaited_and_then_reported():
     lost = {"parentSpanId": "f" * 16}
 
     def late_parent(asked):
@@ -132,6 +135,9 @@ async def test_further_root_or_missing_parent_spans_are_awaited_then_reported_as
     assert [call.name for call in reply.tool_calls] == ["refund"]
     assert reply.tool_calls_partial
     assert "OTEL_BSP_SCHEDULE_DELAY=200" in reply.trace_missing
+
+
+async def test_turn_without_spans_has_unknown_calls_and_names_the_endpoint():
     async with conversing(lambda asked: [], patience=0.2) as send:
         reply = await send()
         assert (reply.tool_calls, reply.workflows) == (None, None)
@@ -333,7 +339,7 @@ def assert_context(message: str, endpoint: str) -> None:
 
 @pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
 async def test_python_agent_has_turn_span_as_current_span(attribute, tmp_path, monkeypatch):
-    """In a process of its own, and in this one."""
+    """The agent runs in a process of its own, and then in this one."""
     (tmp_path / "mine_traced.py").write_text(CONTEXT_AGENT)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -81,7 +81,7 @@ HTTP = {"send": {"body": "{{message}}"}, "reply": {"text": "$.text", "toolCalls"
     {"trace": "otlp"},
 ])  # fmt: skip
 def test_unchecked_arguments_cause_warning_if_agent_reports_them(agent):
-    """Which a check with `args` elsewhere in the suite shows too."""
+    """A check with `args` elsewhere in the suite shows that too."""
     elsewhere = [a_test("two", evaluations=[WITH_ARGS, REFUSED])] if "python:a:b" in agent.values() else []
     (warning,) = warnings(a_test(evaluations=[REFUSED, CALLED]), *elsewhere, **agent)
     place = "tests[0].evaluations[1].toolName"
@@ -172,7 +172,7 @@ def test_guidelines_that_reveal_expected_answer_cause_warning(fields, warning):
     assert result.startswith(f"tests[0].{warning}")
 
 
-def test_answer_in_question_causes_no_warning_but_check_of_uncertain_reply_does():
+def test_answer_in_guidelines_causes_warning_but_not_in_a_user_message_that_asks():
     check = {"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}
     quiz = {"turns": [{"user": "Is the capital Sydney or Canberra?"}], "maxTurns": 1, "evaluations": [check]}
     assert warnings(a_test(**quiz), a_test("two", **quiz)) == []
@@ -180,6 +180,9 @@ def test_answer_in_question_causes_no_warning_but_check_of_uncertain_reply_does(
     assert warning.startswith("tests[0].guidelines: give away the answer")
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418", "turn": 1}
     assert warnings_with(check, userInfo={"order": "HL-20418"}, turns=[{"user": "It is HL-20418."}]) == []
+
+
+def test_check_of_the_last_reply_causes_warning_if_its_turn_is_uncertain():
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
     assert only(warnings_with(check)) == (
         "tests[0].evaluations[2]: contains checks the last reply, which is that of turn 1 or a later one, "

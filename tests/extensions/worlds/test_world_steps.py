@@ -48,12 +48,15 @@ def shop(tmp_path, monkeypatch):
     return "sqlite:///shop.db"
 
 
-async def test_sql_parameters_are_bound_and_oversized_results_are_errors(probe_value, shop):
+async def test_sql_parameters_are_bound_and_rows_become_json(probe_value, shop):
     values = {"id": "{{userInfo.order}}", "plan": "{{userInfo.plan.name}}' OR '1'='1"}
     statement = "SELECT *, :plan AS plan FROM orders WHERE id = :id"
     sql = {"url": shop, "statement": statement, "parameters": values}
     row = {"id": "A 1/2", "status": "paid", "amount": 42.0, "data": "_wA=", "plan": "gold' OR '1'='1"}
     assert await probe_value(sql=sql) == ProbeResult(value=[row])
+
+
+async def test_oversized_sql_result_is_an_error(probe_value, shop):
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10001) SELECT i FROM n"
     error = (await probe_value(sql={"url": shop, "statement": many})).error
     assert "the sql step found more than 10,000 rows: select fewer" in error
@@ -63,7 +66,7 @@ async def test_sql_parameters_are_bound_and_oversized_results_are_errors(probe_v
     assert len(json.dumps([order | {"id": f"order-{n}"} for n in range(100)])) < MAX_PROBE_CHARACTERS
 
 
-async def test_setup_probe_and_teardown_run_in_order_and_a_cancelled_one_is_noted(steps, shop):
+async def test_setup_probe_and_teardown_run_in_order(steps, shop):
     def sql(statement, **parameters):
         return Step(sql={"url": shop, "statement": statement, "parameters": parameters})
 
@@ -78,6 +81,9 @@ async def test_setup_probe_and_teardown_run_in_order_and_a_cancelled_one_is_note
     message = r"^setup\[0\]: the sql step was refused by shop.db: no such table: orders"
     with pytest.raises(WorldError, match=message):
         await steps.set_up(world, NAMES)
+
+
+async def test_cancelled_teardown_is_noted(steps):
     world = World(teardown=(Step(command=["sleep", "60"]),))
     task = asyncio.create_task(steps.tear_down(world, NAMES))
     await asyncio.sleep(0.5)
@@ -100,12 +106,15 @@ async def test_refused_statement_has_message_of_database(probe_value, shop, stat
     assert why in seen.error
 
 
-async def test_timed_out_statement_is_interrupted_and_bad_driver_reported(probe_value, shop, monkeypatch):
+async def test_timed_out_sql_statement_is_interrupted(probe_value, shop):
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     seen = await probe_value(sql={"url": shop, "statement": endless}, timeout=0.3)
     assert seen.error == "the sql step did not end within 0.3 s"
     update = {"url": shop, "statement": "UPDATE orders SET status = 'new'"}
     assert await probe_value(sql=update, timeout=5) == ProbeResult(value=[])
+
+
+async def test_unknown_or_missing_database_driver_is_reported_with_install_command(probe_value, monkeypatch):
     seen = await probe_value(sql={"url": "cheesedb://u:geheim@host/x", "statement": "SELECT 1"})
     assert seen.error == "the sql step was refused: Can't load plugin: sqlalchemy.dialects:cheesedb"
     seen = await probe_value(sql={"url": "mysql+pymysql://shop@host/x", "statement": "SELECT 1"})
@@ -115,7 +124,7 @@ async def test_timed_out_statement_is_interrupted_and_bad_driver_reported(probe_
     assert seen.error == "the sql step needs SQLAlchemy for this database: pip install 'ci-evals[sql]'"
 
 
-async def test_http_values_are_escaped_or_typed_and_paths_follow_the_agent(probe_value, httpserver):
+async def test_http_step_values_are_escaped_in_urls_and_typed_in_json(probe_value, httpserver):
     expected = {"plan": {"name": "gold"}, "n": 1}
     httpserver.expect_request(
         "/orders/A 1/2", method="POST", headers={"X-Plan": "gold"}, json=expected
@@ -130,6 +139,9 @@ async def test_http_values_are_escaped_or_typed_and_paths_follow_the_agent(probe
     url = httpserver.url_for("/seen?id=") + "{{userInfo.order}}"
     assert await probe_value(http={"url": url}) == ProbeResult(value="ok")
     assert (seen[0].query_string, seen[0].data) == (b"id=A%201%2F2", b"")
+
+
+async def test_path_of_http_step_is_appended_to_the_address_of_the_agent(probe_value, httpserver):
     httpserver.expect_request("/shop/orders/s1").respond_with_json({"status": "paid"})
     world = World(probes={"it": Step(http={"url": "/orders/{{session.id}}"})})
     on_server = WorldSteps({}, Redactor(), httpserver.url_for("/shop/"))
@@ -172,10 +184,13 @@ async def test_invalid_url_or_header_is_an_error(probe_value, http, why):
     assert f"the http step {why}" in (await probe_value(http=http)).error
 
 
-async def test_command_gets_literal_arguments_and_unknown_session_id_is_an_error(probe_value):
+async def test_command_step_gets_arguments_literally(probe_value):
     code = "import sys, json; print(json.dumps(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "{{userInfo.order}}; ls", "$HOME"]
     assert await probe_value(command=command) == ProbeResult(value=["A 1/2; ls", "$HOME"])
+
+
+async def test_unknown_session_id_in_a_step_is_an_error(probe_value):
     seen = await probe_value({"userInfo": {}, "trial": {"id": "t1"}}, command=["echo", "{{session.id}}"])
     reason = "which is unknown: the agent's session has no id"
     assert seen.error == f"the command step names {{{{session.id}}}}, {reason}"
