@@ -1,6 +1,5 @@
 """`ci-evals mcp`: its tools, and the server at the real client of MCP's SDK."""
 
-import importlib
 import json
 import os
 import signal
@@ -10,11 +9,8 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN_ENV, MODULE, RunningCommand, open_descriptors
+from programs import run_captured
 from served import SUITE, served, served_here, write_shop
-
-from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.errors import UsageError
-from ci_evals.extensions.mcp_server.settings import McpSettings
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 300
@@ -49,12 +45,12 @@ def wait_until(happened):
 
 @pytest.mark.end_to_end
 async def test_client_lists_and_runs_tests_and_reads_failures(shop):
-    async with served(shop, "--max-trials=3", "--max-cost=1") as server:
+    async with served(shop, "--max-trials=2", "--max-cost=1") as server:
         listed = await server.facts("list_tests", suites=["evals"])
         tests = [(test["test"], test["line"], test["tags"]) for test in listed["tests"]]
         assert tests == [("Greets", 5, ["smoke"]), (ORDER, 11, [])]
         message = await server.error("run", suites=["evals"], loops=2)
-        assert "allows 3 trials in a run (--max-trials). Estimate: 4 trials at most, cost $0.0000" in message
+        assert "allows 2 trials in a run (--max-trials). Estimate: 4 trials at most, cost $0.0000" in message
         assert not (shop / "results").exists()
         ran = await server.facts("run", suites=["evals"])
         assert (ran["verdict"], ran["score"]) == ("failed", 50.0)
@@ -261,9 +257,11 @@ def runs_of(folder):
     return result
 
 
-def test_missing_sdk_is_reported_with_install_command(monkeypatch):
-    name = "ci_evals.extensions.mcp_server.server"
-    monkeypatch.setitem(sys.modules, "mcp_types", None)
-    monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(UsageError, match=r"pip install 'ci-evals\[mcp\]'"):
-        importlib.import_module(name).serve(McpSettings(), RunContext({}))
+def test_missing_sdk_is_reported_with_install_command(tmp_path):
+    (tmp_path / "path").mkdir()  # modules of the working folder are not imported
+    (tmp_path / "path/mcp_types.py").write_text("raise ImportError('none')\n")
+    env = CLEAN_ENV | {"PYTHONPATH": str(tmp_path / "path")}
+    ran = run_captured([sys.executable, "-P", "-m", "ci_evals", "mcp"], cwd=tmp_path, env=env, input="")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "pip install 'ci-evals[mcp]'" in ran.stderr
+    assert "Traceback" not in ran.stderr
