@@ -102,12 +102,12 @@ def shop(tmp_path):
 
 
 class ForkedWatch(RunningCommand):
-    """The command as a fork in a terminal, whose runs are forks too."""
+    """The watcher as a fork in a terminal, whose runs are forks too."""
 
-    def __init__(self, args, folder, terminal):
-        self.args, self.returncode = args, None
+    def __init__(self, folder, terminal):
+        self.args, self.returncode = ["run", "--watch"], None
         self._life, alive = os.pipe()
-        start = Start(str(Path(__file__).with_name("forked_watch.py")), args, str(folder), CLEAN_ENV)
+        start = Start(str(Path(__file__).with_name("forked_watch.py")), [], str(folder), CLEAN_ENV)
         self.pid = ask_start(fork_server_socket(), start, [terminal, terminal, terminal, alive])
         os.close(alive)
 
@@ -121,7 +121,7 @@ class WatchProcess:
         self._out, self.its = os.pipe() if how == "in a pipe" else pty.openpty()
         own = {"cwd": shop.folder, "env": CLEAN_ENV}
         if how == "forked":
-            self.process = ForkedWatch(args, shop.folder, self.its)
+            self.process = ForkedWatch(shop.folder, self.its)
         elif how == "in a terminal":
             # The first terminal that a new session opens is its own, whose keys send signals.
             name = os.ttyname(self.its)
