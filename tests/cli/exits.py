@@ -1,5 +1,7 @@
 """Commands that are expected to end in one way: with this exit code, or refused (exit code 2)."""
 
+from contextlib import redirect_stdout
+from io import StringIO
 from subprocess import CompletedProcess
 from typing import Any
 
@@ -19,10 +21,15 @@ def exits(code: int | None, *args: str, **options: Any) -> CompletedProcess[str]
     return ran
 
 
-def refusal(*args: str, env: dict[str, str] | None = None) -> str:
-    """Return the message of a command that is refused in the current folder, run in this process."""
+def refusal(*args: str, env: dict[str, str] | None = None, silent: bool = True) -> str:
+    """Return the message of a command that is refused in the current folder, run in this process.
+
+    Each of these errors ends a command with exit code 2 and its message alone: see `test_exit_codes`.
+    """
     context = RunContext(CLEAN_ENV | (env or {}))
-    with pytest.raises((UsageError, SuiteError, typer.TyperException)) as refused:
+    refusals = (UsageError, SuiteError, typer.TyperException)
+    with pytest.raises(refusals) as refused, redirect_stdout(StringIO()) as printed:
         invoke(args, context)
+    assert not (silent and printed.getvalue()), printed.getvalue()
     error = refused.value
     return context.spell(error.format_message() if isinstance(error, typer.TyperException) else str(error))

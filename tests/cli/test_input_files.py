@@ -162,7 +162,7 @@ def test_option_that_reads_a_file_rejects_irregular_files(folder, tmp_path, numb
             assert (ran.returncode, "Traceback" in ran.stderr) == (2, False), ran.stderr
             message = ran.stderr
         else:
-            message = refusal(*args)
+            message = refusal(*args, silent=command[0] != "validate")  # it lists valid suites first
         assert name.partition(".")[0] in message or holder.name in message, (name, message)
 
 
