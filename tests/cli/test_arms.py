@@ -60,7 +60,8 @@ def test_gate_compares_second_or_named_arm_with_first_and_rejects_unknown_name(t
         assert results["run"]["rounds"]["looks"] == [3, 5, 7]
         assert results["comparison"]["looks"][-1]["decision"] == "fail"
         assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
-        one = ("--regression=significant", "--loops=1", "--test=Never makes up")
+        # In this test the broken agent fails.
+        one = ("--regression=significant", "--loops=3", "--test=Gives Gold members")
         run_arms(tmp_path, arms, *one, "--gate-arm=again", code=0)
         assert [arm["name"] for arm in read_results(tmp_path)["arms"]] == ["today", "again", "broken"]
         run_arms(tmp_path, arms, *one, "--gate-arm=today", code=0)
