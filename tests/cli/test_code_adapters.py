@@ -68,7 +68,9 @@ def test_agent_of_each_code_adapter_runs_and_its_exception_is_redacted(folder, k
     assert ran.returncode == 0, ran.stderr + ran.stdout
     results = read_results(folder)
     assert (results["score"], results["counts"]["trials"]) == (100, 6)
-    turn = results["suites"][0]["tests"][0]["trials"][0]["turns"][0]
+    tests = results["suites"][0]["tests"]
+    assert [[trial["index"] for trial in test["trials"]] for test in tests] == [[1, 2, 3]] * 2
+    turn = tests[0]["trials"][0]["turns"][0]
     assert (turn["workflows"], turn["params"], turn["rules"]) == (["REFUND"], {"order": "HL-1"}, None)
     ran = run_with_adapter(folder, ADAPTERS[kind], {"turns": [{"user": "fall"}]})
     assert ran.returncode == 3, ran.stderr
