@@ -64,7 +64,7 @@ def test_exact_interval_matches_r_binom_test(count, of, low, high):
     assert exact_interval(count, of) == pytest.approx((low, high), abs=1e-6)
 
 
-@each_row("of", [1, 3, 20, 60])
+@pytest.mark.parametrize("of", [1, 3, 20, 60, pytest.param(200, marks=pytest.mark.simulate)])
 def test_exact_interval_covers_every_share_with_95_percent_probability(of):
     bounds = [exact_interval(count, of) for count in range(of + 1)]
     for hundredth in range(1, 100):
