@@ -292,6 +292,7 @@ def test_existing_files_are_not_overwritten_and_nothing_else_is_written(reposito
     remove(repository, there)
 
 
+@pytest.mark.slow
 def test_failed_init_leaves_no_files(repository):
     (repository / ".github").write_text("no folder")
     done = ci_evals("init", cwd=repository)
