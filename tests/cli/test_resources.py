@@ -110,10 +110,12 @@ def test_run_under_resource_limit_is_complete_or_exits_3(tmp_path, limit):
 
 
 MEASURE = """
-import re, resource
+import os, re, resource
 from ci_evals.adapters.reserve import Reserve
 
 def memory():
+    if not os.path.exists("/proc/self/status"):
+        return 0, 0
     with open("/proc/self/status") as status:
         return map(int, re.findall(r"Vm(?:Size|RSS):\\s+(\\d+)", status.read()))
 
@@ -124,12 +126,12 @@ print(more - size, now - used, *resource.getrlimit(resource.RLIMIT_NOFILE))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_reserve_takes_address_space_but_no_memory_and_raises_limit_of_open_files():
     """Addresses count against a limit. The usual limit of files is for programs that know no better."""
     ran = run_with_limit("-S -n 64", sys.executable, "-c", MEASURE)
     reserved, used, soft, hard = map(int, ran.stdout.split())
-    assert (reserved > 20_000, used < 4_000, soft) == (True, True, min(hard, 1 << 16))
+    assert soft == min(hard, 1 << 16)
+    assert sys.platform != "linux" or (reserved > 20_000 and used < 4_000), (reserved, used)
 
 
 def test_files_can_be_opened_again_after_reserve_is_released(tmp_path):
