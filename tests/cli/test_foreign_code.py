@@ -113,7 +113,8 @@ def test_suite_of_fork_or_unknown_commit_gets_no_key_unless_always_trusted(works
 
 def test_suites_of_own_commits_and_branches_are_trusted_but_no_other_checkout(workspace, agent):
     """So is the base commit of a fork, in a job with secrets."""
-    assert workspace.run(event="push", GITHUB_SHA=workspace.theirs).returncode == 0
+    for event in ("workflow_dispatch", "push"):
+        assert workspace.run(event=event, GITHUB_SHA=workspace.theirs).returncode == 0
     assert workspace.api.requests == []
     ran = workspace.run(event="pull_request", head=FORK, base=workspace.theirs)
     assert ran.returncode == 0, ran.stderr
@@ -128,26 +129,27 @@ def test_suites_of_own_commits_and_branches_are_trusted_but_no_other_checkout(wo
         assert_rejected(workspace.run(suites=suites, GITHUB_SHA=workspace.theirs), agent)
 
 
-def test_option_may_name_file_outside_of_foreign_checkout_but_not_in_it(workspace, agent):
-    """Such a file says where keys go, what may be spent, or what the run is compared with."""
-    for option, file in (
+@each_row(
+    ("option", "file"),
+    [
         ("--adapter-options", "options.yaml"),
         ("--prices", "prices.yaml"),
         ("--calibration", "calibration.json"),
         ("--baseline", "main.json"),
         ("--replay", "recording"),
-    ):
-        (workspace.folder / file).write_text("{}")
-        literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
-        ran = workspace.run(f"{option}={file}", f"--base-url={agent.url}", suites=literal)
-        assert_rejected(
-            ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}"
-        )
-        outside = workspace.folder.parent / file
-        outside.write_text("{}")
-        ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
-        assert "may not be read" not in ran.stderr
-        del agent.heard[:]
+    ],
+)
+def test_option_may_name_file_outside_of_foreign_checkout_but_not_in_it(workspace, agent, option, file):
+    """Such a file says where keys go, what may be spent, or what the run is compared with."""
+    del agent.heard[:]
+    (workspace.folder / file).write_text("{}")
+    literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
+    ran = workspace.run(f"{option}={file}", f"--base-url={agent.url}", suites=literal)
+    assert_rejected(ran, agent, f"{option}: {file} may not be read in a checkout of {workspace.theirs[:12]}")
+    outside = workspace.folder.parent / file
+    outside.write_text("{}")
+    ran = workspace.run(f"{option}={outside}", f"--base-url={agent.url}", suites=literal)
+    assert "may not be read" not in ran.stderr
 
 
 def test_option_naming_program_or_untrusted_file_is_rejected_in_foreign_checkout(workspace, agent):
@@ -347,25 +349,23 @@ def test_fork_is_not_trusted_in_job_with_any_secret(workspace, agent, name, even
     assert_rejected(ran, agent, "--adapter-options: theirs.yaml may not be read", texts)
 
 
-def test_fork_is_tested_in_job_without_secrets(workspace, agent):
-    for variables in (
+@each_row(
+    "variables",
+    [
         {},
         {"CI_EVALS_AGENT_KEY": "", "LLM_API_KEY": " "},
         {"OPENAI_API_KEY": "dummy", "DB_PASSWORD": "postgres"},
         {"CI_EVALS_AGENT_HEADERS": "Authorization: Bearer \nX-Tenant: acme"},
         {"ACTIONS_RUNTIME_TOKEN": "9f8e7d6c5b4a", "GH_TOKEN": "ghs_9f8e7d6c5b4a"},
-    ):
-        options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
-        fields = {
-            "adapter": "http",
-            "agentId": None,
-            BASE_URL: f"{agent.url}/echo",
-            "adapterOptions": options,
-        }
-        write_suite(workspace.folder / "evals", **fields, apiKey=None)
-        ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
-        assert "may not" not in ran.stderr
-        assert ran.returncode != 2, ran.stderr
+    ],
+)
+def test_fork_is_tested_in_job_without_secrets(workspace, agent, variables):
+    options = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+    fields = {"adapter": "http", "agentId": None, BASE_URL: f"{agent.url}/echo", "adapterOptions": options}
+    write_suite(workspace.folder / "evals", **fields, apiKey=None)
+    ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
+    assert "may not" not in ran.stderr
+    assert ran.returncode != 2, ran.stderr
 
 
 def test_action_annotates_untrusted_suite_at_its_line(workspace, agent):
