@@ -63,19 +63,24 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     return run(folder, tests, "--regression=significant", *options, head=head)
 
 
-def test_drop_fails_from_five_single_trials_or_three_of_one_test_else_no_verdict(folder):
-    """1 / 2^5 is below 0.05."""
-    for tests, trials, head, code, says in (
+@each_row(
+    ("tests", "trials", "head", "code", "says"),
+    [
         (1, 1, GOOD, 0, (NO_CHANGE, f"One trial per test; {TOO_FEW}")),
         (1, 1, BAD, 3, (NO_VERDICT, BROKE)),
         (1, 3, BAD, 1, (f"{PROVEN} (3 trials per test).",)),
         (4, 1, BAD, 3, (NO_VERDICT, BROKE)),
         (5, 1, BAD, 1, (f"{PROVEN} (one trial per test).",)),
-    ):
-        record(folder, "main", tests, trials)
-        exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
-        assert exit_code == code, comparison
-        assert all(sentence in comparison for sentence in says), comparison
+    ],
+)
+def test_drop_fails_from_five_single_trials_or_three_of_one_test_else_no_verdict(
+    folder, tests, trials, head, code, says
+):
+    """1 / 2^5 is below 0.05."""
+    record(folder, "main", tests, trials)
+    exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
+    assert exit_code == code, comparison
+    assert all(sentence in comparison for sentence in says), comparison
 
 
 def options(path: str, base: str) -> tuple[str, ...]:
@@ -148,18 +153,23 @@ def test_comparison_uses_tests_that_baseline_has_and_reports_their_number(folder
 LOST = "of 18 trials of the base agent errored or could not be judged"
 
 
-def test_base_agent_that_is_down_or_loses_half_its_trials_gives_no_verdict(folder):
-    """Also if it is only needed later, since the score fell."""
-    for options, base, head, reason in (
+@each_row(
+    ("options", "base", "head", "reason"),
+    [
         ([AUTO], HALF, GOOD, f"9 {LOST}"),
         ([ALWAYS], HALF, GOOD, f"9 {LOST}"),
         ([AUTO], DOWN, GOOD, f"18 {LOST}"),
         ([ALWAYS], DOWN, GOOD, f"18 {LOST}"),
         (["--baseline=one/0"], DOWN, BAD, "regression was not checked: no test was scored on both sides"),
-    ):
-        exit_code, comparison = compare(folder, 6, "--loops=3", *options, f"--against={base}", head=head)
-        assert exit_code == 3, comparison
-        assert reason in comparison
+    ],
+)
+def test_base_agent_that_is_down_or_loses_half_its_trials_gives_no_verdict(
+    folder, options, base, head, reason
+):
+    """Also if it is only needed later, since the score fell."""
+    exit_code, comparison = compare(folder, 6, "--loops=3", *options, f"--against={base}", head=head)
+    assert exit_code == 3, comparison
+    assert reason in comparison
 
 
 def test_arms_file_with_fewer_than_two_agents_is_rejected(folder):

@@ -14,16 +14,19 @@ SUITE = (
 )
 
 
-def test_env_file_option_is_accepted_anywhere_before_double_dash():
-    """Also before the command, which must not lose its supervisor by that."""
-    for arguments, others, named in (
+@each_row(
+    ("arguments", "others", "named"),
+    [
         (["run", "a.yaml"], ["run", "a.yaml"], []),
         (["run", "--env-file", "x", "a.yaml"], ["run", "a.yaml"], ["x"]),
         (["--env-file=x", "run", "--env-file=y"], ["run"], ["x", "y"]),
         (["run", "--", "--env-file=x"], ["run", "--", "--env-file=x"], []),
         (["run", "--env-file"], ["run"], [""]),
-    ):
-        assert env_files.split(arguments) == (others, named)
+    ],
+)
+def test_env_file_option_is_accepted_anywhere_before_double_dash(arguments, others, named):
+    """Also before the command, which must not lose its supervisor by that."""
+    assert env_files.split(arguments) == (others, named)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, read_files, read_results, write_suite
+from each_row import each_row
 from exits import exits
 
 from ci_evals.cli.run.judge_cache import folder_of
@@ -177,18 +178,21 @@ def test_cache_inside_checkout_is_not_read_in_untrusted_events(tmp_path, service
         assert len(models.asked) == asked
 
 
-def test_judge_cache_folder_is_user_folder_outside_ci_or_given_folder():
-    for value, environ, expected in (
+@each_row(
+    ("value", "environ", "expected"),
+    [
         ("off", {"HOME": "/home/a"}, None),
         ("auto", {"HOME": "/home/a", "CI": "1"}, None),
         ("auto", {"HOME": "/home/a", "GITHUB_ACTIONS": "true"}, None),
         ("auto", {"HOME": "/home/a", "XDG_CACHE_HOME": "/var/a", "CI": "false"}, "/var/a/ci-evals/judge"),
         ("auto", {}, None),
         ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
-    ):
-        assert folder_of(value, RunContext(environ)) == (expected and Path(expected))
-        with pytest.raises(UsageError, match="Name a folder"):
-            folder_of(" ", RunContext(environ))
+    ],
+)
+def test_judge_cache_folder_is_user_folder_outside_ci_or_given_folder(value, environ, expected):
+    assert folder_of(value, RunContext(environ)) == (expected and Path(expected))
+    with pytest.raises(UsageError, match="Name a folder"):
+        folder_of(" ", RunContext(environ))
 
 
 def test_rejudge_does_not_reuse_answers_of_run(tmp_path, services):
