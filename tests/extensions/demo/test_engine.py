@@ -158,19 +158,20 @@ def test_phrase_of_an_answer_is_mapped_to_a_value_else_number_or_text_is_kept():
     assert (reply.text, reply.because_of_rule, rules(reply)) == ("Why?", True, ["late-return"])
 
 
-def test_demo_rules_fire_exactly_at_their_condition_limits():
-    for line, variables, kind, fired in (
+@each_row(
+    ("line", "variables", "kind", "fired"),
+    [
         ("deposit of B-1, it rained", {"late_days": 31}, ResponseType.BLOCKED, ["late-return", "very-late"]),
         ("deposit", {"plan": "weekend"}, ResponseType.QUESTION, ["weekend-plan"]),
         ("hire for 100 days", {}, ResponseType.ANSWER, ["long-hire"]),
         ("hire for 99 days", {}, ResponseType.ANSWER, []),
-    ):
-        reply = last(line, **variables)
-        assert (reply.type, rules(reply)) == (kind, fired)
-        evaluated = [item.code for item in reply.evaluations]
-        assert [item.code for item in reply.evaluations if item.triggered] == [
-            e for e in evaluated if e in fired
-        ]
+    ],
+)
+def test_demo_rules_fire_exactly_at_their_condition_limits(line, variables, kind, fired):
+    reply = last(line, **variables)
+    assert (reply.type, rules(reply)) == (kind, fired)
+    evaluated = [item.code for item in reply.evaluations]
+    assert [item.code for item in reply.evaluations if item.triggered] == [e for e in evaluated if e in fired]
 
 
 def test_demo_reply_contains_evaluated_rules_and_failed_integrations():

@@ -112,18 +112,21 @@ def test_full_trace_shows_intents_decisions_and_calls_of_every_type(client):
     assert "status_code" not in calls["MCP"]
 
 
-def test_each_trace_flag_adds_its_part_of_the_trace(client):
-    for flags, parts, calls in (
+@each_row(
+    ("flags", "parts", "calls"),
+    [
         ({"include_trace_info": "true"}, {"understanding", "rules_evaluations"}, True),
         ({"include_business_trace": "true"}, {"understanding", "rules_evaluations"}, False),
         ({"include_context_trace": "true"}, set(), True),
         ({"include_context_trace": "True", "include_business_trace": "false"}, set(), True),
-    ):
-        trace = client.say(flags=flags)["trace_info"]
-        assert set(trace) - {"input", "decisions", "response"} == parts
-        types = {decision["type"] for decision in trace["decisions"]}
-        assert ("call_integration" in types) is calls
-        assert ("activate_tool" in types) is bool(parts)
+    ],
+)
+def test_each_trace_flag_adds_its_part_of_the_trace(client, flags, parts, calls):
+    trace = client.say(flags=flags)["trace_info"]
+    assert set(trace) - {"input", "decisions", "response"} == parts
+    types = {decision["type"] for decision in trace["decisions"]}
+    assert ("call_integration" in types) is calls
+    assert ("activate_tool" in types) is bool(parts)
 
 
 def test_reply_without_trace_flags_has_workflows_but_no_trace(client):
