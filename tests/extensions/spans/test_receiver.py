@@ -293,22 +293,25 @@ async def test_late_tool_spans_mark_turn_incomplete_or_cause_a_note():
         assert "OTEL_BSP_SCHEDULE_DELAY=200" in note
 
 
-async def test_refused_span_export_makes_only_current_turn_incomplete():
-    for body, content_type, headers in (
+@each_row(
+    ("body", "content_type", "headers"),
+    [
         (b"no protobuf", PROTOBUF, {}),
         (b"{}", "text/plain", {}),
         (b"not packed", JSON, {"Content-Encoding": "gzip"}),
         (b"x" * (decoding.MAX_BYTES + 1), JSON, {}),
-    ):
-        async with running() as receiver:
-            trial, header = begin_trial(receiver)
-            status, _, _ = await post(receiver, body, content_type, **headers)
-            assert 400 <= status < 500
-            await post(receiver, as_json(server(header, attributes=AGENT)))
-            assert "refused" in trial.settle().missing
-            header = trial.begin_turn().headers["traceparent"]
-            await post(receiver, as_json(server(header, attributes=AGENT)))
-            assert trial.settle().missing is None
+    ],
+)
+async def test_refused_span_export_makes_only_current_turn_incomplete(body, content_type, headers):
+    async with running() as receiver:
+        trial, header = begin_trial(receiver)
+        status, _, _ = await post(receiver, body, content_type, **headers)
+        assert 400 <= status < 500
+        await post(receiver, as_json(server(header, attributes=AGENT)))
+        assert "refused" in trial.settle().missing
+        header = trial.begin_turn().headers["traceparent"]
+        await post(receiver, as_json(server(header, attributes=AGENT)))
+        assert trial.settle().missing is None
 
 
 async def test_spans_of_shared_trace_are_assigned_only_by_conversation_name():

@@ -245,17 +245,20 @@ OPENINFERENCE_LLM = {"openinference.span.kind": "LLM"}
 LONG_EVENT = (Event("gen_ai.choice", {"message": TOO_LONG}),)
 
 
-def test_truncated_model_answer_leaves_calls_incomplete():
-    for truncated, events in (
+@each_row(
+    ("truncated", "events"),
+    [
         ({"gen_ai.output.messages": TOO_LONG}, ()),
         ({"gen_ai.output.messages": '[{"parts": [{"type": "text"'}, ()),
         ({"ai.response.text": "Hello", "ai.response.toolCalls": '[{"toolName": "ref'}, ()),
         ({"events": '[{"event.name": "gen_ai.choi'}, ()),  # pydantic-ai, older
         ({}, LONG_EVENT),
-    ):
-        model = child("chat", CHAT | (truncated or {}), events=events)
-        assert "may hold more tool calls" in read(model).missing
-        assert "may hold more tool calls" in read(model, child("tool", GENAI, at=50)).missing
+    ],
+)
+def test_truncated_model_answer_leaves_calls_incomplete(truncated, events):
+    model = child("chat", CHAT | truncated, events=events)
+    assert "may hold more tool calls" in read(model).missing
+    assert "may hold more tool calls" in read(model, child("tool", GENAI, at=50)).missing
 
 
 @each_row(
@@ -364,18 +367,21 @@ def test_wrapped_call_arguments_are_unwrapped_or_unknown(how, attribute):
     assert (call.not_captured is None) == (expected is not None)
 
 
-def test_only_traceloop_inputs_are_unwrapped_from_kwargs_and_inputs():
-    for text, expected in (
+@each_row(
+    ("text", "expected"),
+    [
         (json.dumps({"args": [], "kwargs": ARGUMENTS}), ARGUMENTS),
         (json.dumps({"kwargs": ARGUMENTS}), ARGUMENTS),
         (json.dumps({"args": ["A-1"], "kwargs": {}}), None),
         (json.dumps({"input_str": str(ARGUMENTS)}), ARGUMENTS),
         (json.dumps({"inputs": ARGUMENTS}), ARGUMENTS),
-    ):
-        (call,) = read(child("x", TRACELOOP | {"traceloop.entity.input": text})).calls
-        assert call.arguments == expected
-        (call,) = read(child("execute_tool refund", EXECUTES | {"gen_ai.tool.call.arguments": text})).calls
-        assert call.arguments == json.loads(text)
+    ],
+)
+def test_only_traceloop_inputs_are_unwrapped_from_kwargs_and_inputs(text, expected):
+    (call,) = read(child("x", TRACELOOP | {"traceloop.entity.input": text})).calls
+    assert call.arguments == expected
+    (call,) = read(child("execute_tool refund", EXECUTES | {"gen_ai.tool.call.arguments": text})).calls
+    assert call.arguments == json.loads(text)
 
 
 AGENT_SPANS = {
@@ -468,19 +474,22 @@ def test_spans_belong_to_the_turn_of_their_ancestor_or_start_time():
     assert belonging == {"a" * 16: [first, background, early, settled], "b" * 16: [second, orphan]}
 
 
-def test_span_with_dropped_attributes_makes_calls_incomplete():
-    for attributes, complete in (
+@each_row(
+    ("attributes", "complete"),
+    [
         (CHAT | {"gen_ai.completion.0.content": "Hello"}, False),
         (GENAI, False),
         ({}, False),
         ({"openinference.span.kind": "RETRIEVER"}, True),
         ({"gen_ai.operation.name": "invoke_agent"}, True),
-    ):
-        agent = child("turn", {"gen_ai.operation.name": "invoke_agent"})
-        result = read(agent, child("x", attributes, cut=True))
-        assert (result.missing is None) == complete
-        assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in result.missing
-        assert read(agent, child("x", attributes)).missing is None
+    ],
+)
+def test_span_with_dropped_attributes_makes_calls_incomplete(attributes, complete):
+    agent = child("turn", {"gen_ai.operation.name": "invoke_agent"})
+    result = read(agent, child("x", attributes, cut=True))
+    assert (result.missing is None) == complete
+    assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in result.missing
+    assert read(agent, child("x", attributes)).missing is None
 
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
