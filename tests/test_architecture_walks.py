@@ -45,7 +45,7 @@ def walks() -> list[list[Step]]:
     ]
 
 
-def test_run_takes_documented_steps_in_order(tmp_path: Path) -> None:
+def test_run_takes_steps_of_architecture_walks_in_documented_order(tmp_path: Path) -> None:
     """In a run of the action that is compared with a baseline."""
     inputs = {
         "CALLS": str(tmp_path / "calls"), "INPUT_SUITES": "demo:hr", "INPUT_TEST": "Refuses",

@@ -166,7 +166,7 @@ def test_all_suites_and_strict_types_of_original_tool_are_bundled():
 
 
 @every_suite
-def test_suite_has_5_to_12_tests_of_all_kinds_and_wordings_for_each_text_check(suite):
+def test_bundled_suite_has_5_to_12_tests_of_all_kinds_and_wordings_of_text_checks(suite):
     names = [test.name for test in suite.tests]
     assert 5 <= len(names) <= 12
     assert len(set(names)) == len(names)

@@ -124,7 +124,7 @@ def find_python(tmp_path, named="", path=""):
     return run, dict(line.split("=", 1) for line in lines)
 
 
-def test_python_on_path_is_used_or_else_that_of_the_tool_cache(tmp_path):
+def test_python_on_path_or_else_in_tool_cache_is_used(tmp_path):
     """Older images have none on the path. The cache is keyed by its version and by what is installed."""
     run, outputs = find_python(tmp_path, path=f"{sys.prefix}/bin")
     assert (run.returncode, outputs["path"]) == (0, "python3")

@@ -207,7 +207,7 @@ def test_links_lead_to_existing_files_and_headings(paper):
 
 
 @each_row("paper", PAPERS)
-def test_no_paper_installs_package_from_index(paper):
+def test_documents_do_not_install_package_from_index(paper):
     """No index has it: only an extra of an installed one can be asked for by name."""
     named = rf"(?:pip|uv\w*|tool) install {documentation.PACKAGE}\b(?!\[)"
     assert not re.search(named, (ROOT / paper).read_text())

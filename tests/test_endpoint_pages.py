@@ -77,7 +77,7 @@ def test_page_commands_give_shown_output_and_fail_for_worse_agent(page, tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_start_option_of_page_starts_agent(page, tmp_path):
+def test_start_option_of_endpoint_page_starts_its_agent(page, tmp_path):
     write_files(page, tmp_path, free_port())
     lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
     (command,) = [words for words in lines if any(word.startswith("--start=") for word in words)]
@@ -194,7 +194,7 @@ def errors_of(folder, suite, key):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_lists_exactly_the_error_messages_of_its_adapter(name, tmp_path):
+def test_endpoint_page_lists_exactly_the_error_messages_of_its_adapter(name, tmp_path):
     before, during = error_messages(name, tmp_path)
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):

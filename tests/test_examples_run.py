@@ -151,7 +151,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pa
 
 
 @pytest.mark.parametrize(("file", "choice"), RUNS)
-def test_example_steps_run_with_their_inputs(
+def test_example_steps_with_their_inputs_exit_with_expected_code(
     file: Path, choice: int, prepared: tuple[str, Path], tmp_path: Path
 ) -> None:
     url, workspace = prepared

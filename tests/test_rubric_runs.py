@@ -244,7 +244,7 @@ async def test_judge_check_asks_about_claims_only_if_suite_has_claims():
     assert asked == [16, 28]
 
 
-def test_claims_criterion_may_contain_and_but_duplicates_cause_warning():
+def test_claims_criterion_with_word_and_causes_no_warning_but_duplicate_does():
     """Its words are a name: they may hold an 'and'."""
     text = json.dumps(claims_suite(CLAIMS, {**CLAIMS, "criterion": "In other words"}))
     problems = [problem.message for problem in weaknesses(load(text, "s.json", Reading({})))]

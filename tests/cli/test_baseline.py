@@ -164,7 +164,7 @@ def test_invalid_baseline_or_limit_is_refused_with_reason_before_any_trial(
 
 
 @pytest.mark.end_to_end
-def test_odds_reports_how_often_each_check_would_fail(files, tmp_path):
+def test_odds_lists_every_requested_check(files, tmp_path):
     completed = exits(0, "odds", files["base"], "--min-score=95", cwd=tmp_path)
     assert "min-score" in completed.stdout
     checks = ("--min-score=10", "--regression=any", "--max-drop=3")

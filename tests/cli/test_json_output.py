@@ -9,7 +9,7 @@ ONE = ("demo:hr", "--provider=offline", "--test=Never tells a colleague's pay")
 
 
 @pytest.mark.end_to_end
-def test_plan_is_written_as_json(tmp_path):
+def test_plan_as_json_has_tests_trials_turns_calls_and_estimate(tmp_path):
     done = ci_evals("plan", *ONE, "--format=json", "--loops=2", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     plan = json.loads(done.stdout)

@@ -343,7 +343,7 @@ def test_expired_attempt_that_no_later_attempt_pooled_prevents_pass(pull):
         assert (code, "has expired" in later["gate"]["reasons"][0]) == (3, True), pull.log
 
 
-def test_other_artifact_of_expired_pooled_attempt_prevents_pass(pull):
+def test_expired_artifact_beside_pooled_one_of_same_attempt_prevents_pass(pull):
     pull.first(6)
     red = pull.api.artifacts.pop()
     first = pull.first()

@@ -178,7 +178,7 @@ def test_rejected_agent_or_llm_key_stops_run_after_first_request(tmp_path, agent
         ([], "SUITE"),
     ],
 )
-def test_invalid_arguments_exit_2_without_running(tmp_path, agent, args, text):
+def test_invalid_arguments_exit_2_with_reason_and_without_running(tmp_path, agent, args, text):
     write_suite(tmp_path)
     (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
     (tmp_path / "notes.txt").write_text("hello")
@@ -351,7 +351,7 @@ def test_output_is_escaped_for_encoding_and_colored_for_terminals_or_if_forced(t
     assert "\x1b[" not in run(tmp_path, agent, suite, FORCE_COLOR="1", NO_COLOR="1").stdout
 
 
-def test_options_are_read_from_environment_below_command_line(tmp_path, agent):
+def test_options_are_read_from_environment_unless_empty_or_on_command_line(tmp_path, agent):
     env = {"OUTPUT_DIR": "elsewhere", "LOOPS": "2", "MIN_SCORE": "", "QUIET": "true"}
     env = {f"CI_EVALS_{name}": value for name, value in (env | {"JUNIT": "reports/tests.xml"}).items()}
     (warning,) = run(tmp_path, agent, write_suite(tmp_path), "--loops=3", **env).stderr.splitlines()

@@ -166,7 +166,7 @@ def test_only_failed_runs_rounds_of_failed_tests_only(tmp_path, agent):
     assert ran.played == trials["Refunds"]
 
 
-def test_unusable_earlier_run_is_rejected_before_any_trial(tmp_path, agent):
+def test_unusable_earlier_run_is_rejected_with_reason_before_any_trial(tmp_path, agent):
     earlier(agent, tmp_path)
     for name, text in {"broken.json": "{", "other.txt": "x"}.items():
         (tmp_path / name).write_text(text)

@@ -11,7 +11,7 @@ from ci_evals.cli.settings.run_command import LAST, RunSettings
 from ci_evals.domain.errors import UsageError
 
 
-def test_run_settings_show_no_keys():
+def test_repr_of_run_settings_shows_no_keys():
     keys = {"llm_key": "hidden-1", "agent_key": "hidden-2", "github_token": "hidden-4"}
     assert "hidden" not in repr(RunSettings(suites=[], agent_headers="x: hidden-3", **keys))
 
