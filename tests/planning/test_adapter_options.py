@@ -136,9 +136,12 @@ def test_blank_agent_key_counts_as_missing():
         choose(loaded(suite), AgentChoice())
 
 
-def test_options_of_a_file_override_the_suite_and_python_adapters_take_any():
+def test_python_adapter_takes_options_of_any_name():
     suite = loaded({"adapter": "python:a:b", "adapterOptions": {"deep": [1]}}).suite
     assert suite.adapter_options == {"deep": [1]}
+
+
+def test_options_of_a_file_replace_the_options_of_the_suite():
     file = read_options("send: {body: '{{message}}'}\nreply: {text: $.answer}\n", "agent.yaml", {})
     suite = loaded({"adapter": "http", "adapterOptions": HTTP, "baseUrl": "http://h"})
     assert choose(suite, AgentChoice(options=file)).suite.adapter_options == file.value

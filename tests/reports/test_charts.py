@@ -286,12 +286,15 @@ def test_charts_of_thousands_of_suites_stay_small_and_their_table_lists_all():
     assert sum(len(figure.svg) for figure in figures.values()) < 40_000
 
 
-def test_scale_clips_values_at_its_ends_and_has_ticks_at_round_numbers():
+def test_scale_clips_values_at_its_ends():
     up = Scale(0, 100, 200, 0)
     assert (up(0), up(50), up(100), up(-3), up(1e9)) == (200, 100, 0, 200, 0)
     logarithmic = Scale(1, 100, 0, 10, log=True)
     assert (logarithmic(1), logarithmic(10), logarithmic(1000)) == (0, 5, 10)
     assert Scale(7, 7, 0, 10)(7) == 5
+
+
+def test_linear_and_logarithmic_ticks_are_at_round_numbers():
     assert ticks(0, 100) == (0, 20, 40, 60, 80, 100)
     assert ticks(0, 1) == (0, 0.2, 0.4, 0.6, 0.8, 1)
     assert ticks(70, 100) == (70, 80, 90, 100)

@@ -81,11 +81,14 @@ def test_attempts_of_a_trial_are_shown_with_their_errors():
     assert "2 attempts: failed (timed out), then completed." in report_of(build.turn(), attempts=(lost, won))
 
 
-def test_criteria_are_ordered_by_failed_trials_and_shared_turn_is_quoted_once():
+def test_turn_shared_by_failed_criteria_is_quoted_once_after_them():
     failures = [build.finding("failed", criterion=name, evidence=(1,)) for name in ("One", "Two")]
     text = summary_of(build.test_result(trials=(build.trial_result(findings=failures),)))
     assert text.count("I want my money back") == 1
     assert text.index("*One*") < text.index("*Two*") < text.index("I want my money back")
+
+
+def test_criteria_are_ordered_by_the_number_of_failed_trials():
     rare, often = (build.finding("failed", criterion=name, evidence=(1,)) for name in ("Rare", "Often"))
     fine = build.finding(criterion="Rare")
     trials = (build.trial_result(1, findings=(rare, often)), build.trial_result(2, findings=(fine, often)))

@@ -80,10 +80,13 @@ def test_tests_are_paired_by_name_if_their_digests_agree():
     assert (names(result.new), names(result.removed), names(result.changed)) == (["c"], ["d"], ["b"])
 
 
-def test_score_change_is_averaged_over_tests_and_its_p_enumerated_and_repeatable():
+def test_score_change_is_averaged_over_the_tests_of_both_runs():
     """(100 - 50 + 0) / 2 against (100 + 0) / 2."""
     result = comparison_of({"a": PASSED, "b": points(50)}, {"a": points(100), "b": points(0, 0)})
     assert (result.delta, result.head, result.base) == (25, 75, 50)
+
+
+def test_p_of_a_change_is_enumerated_or_drawn_repeatably():
     # Two tests that lost all of three trials: 1 of 20 arrangements each. One trial each proves nothing.
     result = comparison_of(dict.fromkeys("ab", FAILED), dict.fromkeys("ab", PASSED))
     assert (result.delta, result.p, result.test, result.smallest_p) == (-100, 1 / 400, "enumerated", 1 / 400)

@@ -128,7 +128,7 @@ def test_steps_without_a_complete_trace_are_unknown():
     assert process.of_turns(turns_of(ran_a, NO_TRACE), ["A", "B"]).process is None
 
 
-def test_fired_logic_is_listed_once_in_order_and_step_names_are_capped():
+def test_fired_logic_is_listed_once_in_the_order_of_its_first_use():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
     turns = turns_of(
         {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
@@ -139,6 +139,9 @@ def test_fired_logic_is_listed_once_in_order_and_step_names_are_capped():
     assert measures.fired == Fired(
         workflows=("B", "A"), parameters=("y", "z", "secret"), rules=("r2", "r1"), integrations=("i",)
     )
+
+
+def test_step_names_are_capped_and_equal_measures_are_shared():
     names = tuple(f"W{number}" for number in range(1_500))
     result = process.of_turns(turns_of(ran(*names)))
     assert (result.process.steps, len(result.process.begun)) == (1_500, 1_000)
