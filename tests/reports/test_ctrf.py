@@ -117,7 +117,7 @@ def test_flaky_test_has_status_of_each_trial_and_retries_count_failed_attempts()
     assert test["retryAttempts"] == [attempt]
 
 
-def test_gate_is_a_failed_test_without_a_verdict_or_if_no_test_failed():
+def test_failed_gate_adds_a_failed_test_if_no_test_failed_or_there_is_no_verdict():
     for decision, reason in ((REFUSED, "Evals failed"), (NO_VERDICT, "too many errors")):
         *_, gate = ctrf_tests(build.test_result(), gate=decision)
         assert (gate["name"], gate["status"], gate["suite"]) == ("gate", "failed", ["ci-evals"])

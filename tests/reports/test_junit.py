@@ -112,7 +112,7 @@ def test_junit_totals_are_summed_over_all_suites():
     assert root[0].get("timestamp") == "2026-11-21T09:30:00"
 
 
-def test_gate_without_a_pass_is_an_errored_case_unless_another_case_errored():
+def test_gate_that_did_not_pass_adds_an_errored_case_unless_another_case_errored():
     for code, reasons in ((Exit.PASSED, ()), (Exit.FAILED, ()), (Exit.INVALID, ("two judges disagree",))):
         gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
         root = xml_of(build.results(gate=gate))

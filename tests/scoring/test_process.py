@@ -128,7 +128,7 @@ def test_steps_without_a_complete_trace_are_unknown():
     assert process.of_turns(turns_of(ran_a, NO_TRACE), ["A", "B"]).process is None
 
 
-def test_fired_logic_is_listed_once_in_the_order_of_its_first_use():
+def test_fired_logic_is_listed_once_in_order_of_first_use_without_empty_parameters():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
     turns = turns_of(
         {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
