@@ -62,13 +62,13 @@ def strict_evaluations(test):
 
 @dataclass(frozen=True)
 class Notes:
-    """What the tests know of one suite beyond the suite itself: `suite_notes/COLLECTION/NAME.yaml`."""
+    """Knowledge of one suite beyond the suite itself: `suite_notes/COLLECTION/NAME.yaml`."""
 
     numbers: Mapping[str, str] = field(default_factory=dict)
     """Keys of `userInfo` that hold a number of the user, and the form of such numbers, anybody's."""
     counterexamples: Sequence[Mapping[str, Any]] = ()
-    """What no bundled test should see: `user_info` and `lines` of conversations on which checks fail that
-    pass on all the others."""
+    """`user_info` and `lines` of conversations on which checks fail that pass on all the others: no bundled
+    test should have them."""
     own_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By test, what a person might say in place of `auto`: more than was asked for, and in other words."""
     wordings: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def transcripts(user):
 
 
 def conversations(user):
-    """What such a user plays: a key, the suite and the test."""
+    """The conversations of such a user: a key, the suite and the test."""
     for suite in SUITES.values():
         notes = NOTES[suite.name]
         for test in suite.tests:

@@ -33,7 +33,7 @@ VALUES = {
     "secrets.AGENT_KEY": KEY, "secrets.OPENAI_API_KEY": "a-key-of-a-model", "github.token": TOKEN,
     "inputs.base": "main", "inputs.pull-request": "7",
 }  # fmt: skip
-"""What GitHub puts in the place of expressions. A new one in an example needs its value here."""
+"""Values that GitHub puts in the place of expressions. A new one in an example needs its value here."""
 _EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 _CHOICE = re.compile(r".+ && '([^']*)' \|\| '([^']*)'")
 
@@ -45,7 +45,7 @@ GATED = {
 }
 """A file of the tool whose results an example gates, and the exit code that follows from it."""
 OF_FILES = {"gate-promptfoo": {"arm": "base · plain"}}
-"""What such a file needs beyond the inputs of the example."""
+"""Inputs that such a file needs beyond those of the example."""
 WITHOUT_OURS = {"commands": "tests/test_commands_workflow.py"}
 """Examples without a step of ours, and the tests that run them."""
 

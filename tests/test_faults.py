@@ -1,4 +1,4 @@
-"""What a run does when servers fail it: every row of the tables in docs/reliability.md, measured."""
+"""Runs whose servers fail: every row of the tables in docs/reliability.md, measured."""
 
 import asyncio
 import importlib.util
@@ -45,9 +45,9 @@ from ci_evals.support.redaction import Redactor
 
 PAGE = (ROOT / "docs/reliability.md").read_text()
 SECONDS = 60.0
-"""What an answer may take: one that comes is in time, however busy the machine is."""
+"""The time limit of an answer: one that comes is in time, however busy the machine is."""
 UNANSWERED = dict.fromkeys([Fault.LATE, Fault.DRIP, Fault.LONG], 2.0)
-"""What it may take where one does not come."""
+"""The limits of answers that do not come."""
 PATIENCE = 8.0
 """The same for many requests at a time."""
 
@@ -66,9 +66,9 @@ def plan_of_turns(second: str, *evaluations: dict, seconds: float = SECONDS) -> 
 
 JUDGED = ({"criterion": "Kind"}, {"criterion": "Brief"})
 TESTS = {AGENT: ("Goodbye",), MODELS: ("auto", *JUDGED)}
-"""What `planned` plans where a server of these places has faults."""
+"""Arguments of `plan_of_turns` if a server of these places has faults."""
 REQUESTS = {RequestKind.OPENING: 1, RequestKind.MESSAGE: 2, RequestKind.USER: 1, RequestKind.JUDGE: 2}
-"""Of a trial that meets no fault."""
+"""Requests of a trial that meets no fault."""
 
 
 async def no_sleep(_seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What is installed is what is in the repository, and its versions are those that were asked for."""
+"""The package has the files of the repository, and locked versions satisfy the declared ranges."""
 
 import re
 import subprocess

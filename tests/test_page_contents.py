@@ -263,7 +263,7 @@ SERVICES = {
     "circleci.yml": {"CIRCLECI": "true", "CIRCLE_SHA1": COMMIT, "CI": "true"},
     "buildkite.yml": {"BUILDKITE": "true", "BUILDKITE_COMMIT": COMMIT, "CI": "true"},
 }
-"""What each service gives a job, as far as it matters."""
+"""Variables that each service gives a job, as far as they matter."""
 
 
 def ci_command(file):

@@ -1,4 +1,4 @@
-"""What docs/parity.md claims is shown by what it names: each command runs, and each test is there."""
+"""Each command that docs/parity.md names runs, and each test that it names exists."""
 
 import json
 import re

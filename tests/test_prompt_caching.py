@@ -1,4 +1,4 @@
-"""What providers keep of a prompt: judged criteria of one conversation begin alike, and the first one warms.
+"""Prompts that providers cache: judged criteria of one conversation begin alike, and the first one warms.
 
 The server keeps prompts as the real ones say they do: from 1,024 tokens on, here of four characters each.
 """

@@ -37,7 +37,7 @@ for command in json.loads(sys.argv[1]):
         runpy.run_module("ci_evals", run_name="__main__", alter_sys=True)
     os.wait()
 """
-"""What all runs import, then each run in a fork: it tells at its first request."""
+"""Imports what all runs import, then forks each run, which lists its modules at its first request."""
 
 NEEDED_FOR = {
     "its models": ["openai", "anthropic"],

@@ -29,7 +29,7 @@ WRONG = {
     ),
     "claims": (LOOKUP, ("Looks the order up, then refunds it", "Refunds 42, once", "The order is refunded")),
 }
-"""What an agent does in place of the page's, and the criteria that fail."""
+"""Actions of an agent in place of the page's, and the criteria that fail."""
 BY_HAND = '''
 """As the page's `tracing.py`, without a package."""
 import json, os, time, urllib.request

@@ -41,7 +41,7 @@ NAMES = (
     *("#", "%2F", "%zz", "a/b#c?d%25e", "a/1/2/vs1", '"', "'", "\n", "\ud83d", "\u202e", "a\u200db"),
 )
 _KNOWN = reliability_cases.results_with_all_studies()
-"""Of which all is known that can be of judge and simulated user."""
+"""Results with everything that can be known of judge and simulated user."""
 TEXTS = (*MARKUP, *hostile_text.CORPUS, *NAMES)
 
 

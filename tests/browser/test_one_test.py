@@ -17,7 +17,7 @@ from ci_evals.reports.story.story import story_of
 
 pytestmark = pytest.mark.browser
 OPENED = "([number, trial]) => opened?.number === number && opened.trial?.index === trial"
-"""Whether a trial of a test is shown."""
+"""A trial of a test is shown."""
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ LOOK = """() => {
     };
   };
 }"""
-"""What something on the page is made of."""
+"""Parts, styles, scripts and links of something on the page."""
 WALK = """async (numbers) => {
   const test = document.getElementById("test");
   const drawn = () => test.querySelector(".turn");

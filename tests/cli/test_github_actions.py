@@ -1,4 +1,4 @@
-"""What the commands say to GitHub Actions, and what GitHub cannot make them do."""
+"""Commands in GitHub Actions: annotations, outputs, comments, baselines, and faults of GitHub."""
 
 import json
 import signal

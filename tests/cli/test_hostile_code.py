@@ -404,11 +404,11 @@ OWN_KEYS |= dict.fromkeys(("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TO
 OWN_KEYS |= {"CI_EVALS_LLM_KEY": KEY, "GITHUB_ENV": "a-file-of-the-runner"}
 OWN_KEYS["CI_REPOSITORY_URL"] = f"https://gitlab-ci-token:{KEY}@gitlab.example.com/shop.git"
 OWN_KEYS["ACTIONS_RESULTS_URL"] = f"https://results.example.com/?token={KEY}"
-"""What no code gets."""
+"""Keys that no code gets."""
 PROVIDER_KEYS = dict.fromkeys(("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), KEY)
 PROVIDER_KEYS |= dict.fromkeys(("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"), KEY)
 PROVIDER_KEYS |= {"COPILOT_GITHUB_TOKEN": KEY, "OTEL_EXPORTER_OTLP_HEADERS": f"x-team={KEY}"}
-"""What an agent may need, and a step or a check does not."""
+"""Keys that an agent may need, and a step or a check does not."""
 JOB_VARIABLES = {
     "AGENT_KEY": "agent-key-4471",
     "DATABASE_URL": "postgres://app@db/app",

@@ -155,7 +155,7 @@ QUESTIONS_BY_ADDRESS = {
     "another path": ("{url}/other", CONTROL_QUESTIONS),
     "a query": ("{url}?model=x", CONTROL_QUESTIONS),
 }
-"""What OPENAI_BASE_URL says in a later run, and the number of control questions then."""
+"""OPENAI_BASE_URL of a later run, and the number of control questions then."""
 
 
 def test_judge_check_is_only_reused_for_same_address(play, tmp_path):

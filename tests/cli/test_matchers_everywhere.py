@@ -34,7 +34,7 @@ ARGUMENTS = {
     "answer, with a tolerance": 44,
     "answer, alike": "a",
 }
-"""What meets each matcher; one that wants nothing is met by no argument."""
+"""An argument that meets each matcher; one that wants nothing is met by no argument."""
 GIVEN = {name.replace(" ", "_"): value for name, value in ARGUMENTS.items()}
 CALL = {"name": "f", "arguments": GIVEN | {"odd": {"odd": True}}}
 """`odd` meets only the matcher of what exists."""

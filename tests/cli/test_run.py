@@ -253,7 +253,7 @@ pathlib.Path("importing").touch()
 time.sleep(1)
 """
 IMPORTED_FIRST = "import ci_evals.library.runs, jinja2\n"
-"""What writes reports: a busy machine may need more seconds to import it than an interrupted run has."""
+"""Modules that write reports: a busy machine may import them for longer than an interrupted run has."""
 
 
 def test_interruption_during_sdk_import_marks_trial_interrupted(tmp_path):

@@ -20,13 +20,13 @@ CALLBACKS = {name: command.callback for name, command in COMMANDS.items()}
 SETTINGS = {name: call.settings() for name, call in CALLBACKS.items() if hasattr(call, "settings")}
 OPTIONS = {name: {option.name: option for option in options_of(each)} for name, each in SETTINGS.items()}
 RESTRICTED = {Names.INPUT, Names.PROGRAM, Names.EVIDENCE}
-"""What may not be in a foreign checkout."""
+"""Paths that may not be in a foreign checkout."""
 
 ARGUMENTS = {name: ["demo:hr"] for name in ("run", "validate", "plan", "chat")}
 ARGUMENTS |= {name: ["../none"] for name in ("merge", "rejudge", "attack", "noise", "mutate", "backtest")}
 ARGUMENTS |= {name: ["../none", "../none"] for name in ("compare", "prefer")}
 ARGUMENTS |= {"gate": ["../none.xml"], "mcp": [], "personas": ["translate", "demo:hr"]}
-"""What a command cannot do without: nothing of the checkout."""
+"""Required arguments of each command, none in the checkout."""
 
 POSITIONAL = {
     ("gate", "files"): ["{}"],
