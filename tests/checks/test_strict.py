@@ -288,7 +288,7 @@ def test_text_check_looks_in_the_selected_turn_and_is_undecided_if_it_is_missing
         assert decide("contains", *[{"agent": "Hello"}] * count, text="x", turn=turn).reason == reason
 
 
-def test_text_checks_are_literal_end_in_time_and_see_through_invisible_characters(short_searches):
+def test_text_checks_are_literal_end_in_time_and_see_through_invisible_characters():
     assert outcome(decide("contains", {"agent": "a.c"}, text="A.C")) == "failed"
     assert outcome(decide("contains", {"agent": "abc"}, text="a.c")) == "failed"
     assert outcome(decide("regex", {"agent": "ABC"}, pattern="(?i)a.c")) == "passed"

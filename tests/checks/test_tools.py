@@ -106,7 +106,7 @@ def test_maximum_of_calls_is_undecided_if_unknown_calls_could_exceed_it():
     assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
 
 
-def test_catastrophic_pattern_is_tried_once_for_many_calls(short_searches):
+def test_catastrophic_pattern_is_tried_once_for_many_calls():
     long = [call("pay", "unknown", note=f"{'a' * 60}!{number}") for number in range(50)]
     endless = {"note": {"regex": "^(a|aa)+$"}}
     checks = [("tool_called", {"toolName": "pay", "args": endless})]
@@ -175,7 +175,7 @@ def on_text(text: str, **fields):
     return evaluation.decide(Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED))
 
 
-def test_reply_must_be_json_of_the_schema_whose_references_stay_within_it(short_searches):
+def test_reply_must_be_json_of_the_schema_whose_references_stay_within_it():
     for text, wanted in (
         *[('{"amount": 42}', "passed"), (' {"amount": 1.5} ', "passed"), ('{"amount": "42"}', "failed")],
         *[("{}", "failed"), ('```json\n{"amount": 42}\n```', "failed"), ('{"amount": NaN}', "failed")],
