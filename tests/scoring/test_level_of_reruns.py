@@ -477,16 +477,16 @@ def test_simulated_permutation_test_equals_that_of_a_run(gate):
             assert rough[commit] == pytest.approx(p, abs=6 * error + 0.01)
 
 
-def test_reruns_add_few_false_alarms_and_hide_no_broken_agent():
+@pytest.mark.parametrize("times", [100, pytest.param(200, marks=pytest.mark.simulate)])
+def test_reruns_add_few_false_alarms_and_hide_no_broken_agent(times):
     """Each attempt alone adds one after the other; all of them together hardly any."""
-    times = 100
     alone = called_worse_by(Commits(policy=REPLACE, times=times), (0, 5))
     together = called_worse_by(Commits(times=times), (0, 5))
     assert together[1] <= ALPHA + 3 * sqrt(ALPHA * (1 - ALPHA) / times)
     assert alone[1] > together[1]
     # By each attempt alone a broken agent is nearly always green after ten reruns.
     damage = DAMAGES["a fifth of the tests"]
-    alone = green_after(Commits(policy=REPLACE, times=50, **damage), (0, 10))
-    together = green_after(Commits(times=50, **damage), (0, 10))
+    alone = green_after(Commits(policy=REPLACE, times=times // 2, **damage), (0, 10))
+    together = green_after(Commits(times=times // 2, **damage), (0, 10))
     assert alone[1] > 0.5
     assert together[1] <= together[0] + 0.2

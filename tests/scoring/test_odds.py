@@ -191,10 +191,11 @@ def test_odds_of_arbitrary_run_lie_between_zero_and_one(sizes, floor, seed):
     assert 0 <= result.floor <= 100
 
 
-@pytest.mark.slow
-def test_odds_of_large_suite_are_low_for_score_and_certain_for_regression():
-    """The run has a hundred and fifty tests."""
+@pytest.mark.parametrize(
+    "tests", [pytest.param(150, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.simulate)]
+)
+def test_odds_of_large_suite_are_low_for_score_and_certain_for_regression(tests):
     rng = Random(1)
-    whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(150)])
+    whole = suite(*[[rng.choice((3, 4, 5, 5, 5)) for _ in range(2)] for _ in range(tests)])
     assert odds(whole, "min-score", whole.score - 4) < 0.05
     assert odds(whole, "regression", 0) == 1

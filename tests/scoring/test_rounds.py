@@ -366,9 +366,11 @@ def test_simulated_comparison_methods_fail_as_often_as_documented(row):
         check_worse(EXPECTED[row], simulated(*row, STILL, FEW, points=10))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "times", [pytest.param(20, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.simulate)]
+)
 @pytest.mark.parametrize("main", [STILL, "fell by 6 before the newest run"])
-def test_history_screen_fails_few_unchanged_pull_requests(main):
+def test_history_screen_fails_few_unchanged_pull_requests(main, times):
     """Not more than chance allows at 6.5 %."""
-    fails = share_failed(repeated(screened, 20, 8, session=3.0, main=main))
-    assert fails <= 6.5 + 300 * sqrt(0.065 * 0.935 / 20)
+    fails = share_failed(repeated(screened, times, 8, session=3.0, main=main))
+    assert fails <= 6.5 + 300 * sqrt(0.065 * 0.935 / times)

@@ -160,19 +160,21 @@ def test_p_value_treats_rounded_fractions_as_exact_ties(sides):
     assert chance_of_drop(rounded, "seed").p == pytest.approx(float(p_by_definition(exact)), abs=1e-12)
 
 
-def test_enumerated_p_agrees_with_thousands_of_shuffles():
+@pytest.mark.parametrize("shuffles", [4_000, pytest.param(10_000, marks=pytest.mark.simulate)])
+def test_enumerated_p_agrees_with_thousands_of_shuffles(shuffles):
     """24 tests of three trials have 1e31 arrangements."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
     result = chance_of_drop(pairs, "seed")
     seen, pools = sum(sum(pair.head) for pair in pairs), [(*pair.head, *pair.base) for pair in pairs]
-    low = sum(sum(sum(rng.sample(pool, 3)) for pool in pools) <= seen for _ in range(4_000))
+    low = sum(sum(sum(rng.sample(pool, 3)) for pool in pools) <= seen for _ in range(shuffles))
     assert (result.test, result.p) == ("enumerated", pytest.approx(p_by_counting(pairs), abs=1e-12))
-    assert abs(result.p - low / 4_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 4_000)
+    assert abs(result.p - low / shuffles) <= 4 * math.sqrt(result.p * (1 - result.p) / shuffles)
 
 
-@pytest.mark.parametrize(
-    ("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), pytest.param(3, 17, 3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("tests", "trials", "worse"), [
+    *[(30, 3, 2), (1, 10, 10), pytest.param(3, 17, 3, marks=pytest.mark.slow)],
+    pytest.param(4, 25, 3, marks=pytest.mark.simulate),
+])  # fmt: skip
 def test_sampled_p_value_agrees_with_exact_p_value(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
@@ -216,18 +218,21 @@ def test_p_value_near_limit_is_sampled_from_ten_times_as_many_draws(worse, drawn
     assert chance.p * (drawn + 1) == pytest.approx(round(chance.p * (drawn + 1)), abs=1e-6)
 
 
-@pytest.mark.parametrize("draws", [99, pytest.param(300, marks=pytest.mark.simulate)])
-def test_sampled_p_value_never_rises_while_scores_fall(draws):
+@pytest.mark.parametrize(("draws", "seeds", "steps"), [
+    *[(99, 8, 30), pytest.param(300, 8, 30, marks=pytest.mark.slow)],
+    *(pytest.param(draws, 12, 40, marks=pytest.mark.simulate) for draws in (99, 300)),
+])  # fmt: skip
+def test_sampled_p_value_never_rises_while_scores_fall(draws, seeds, steps):
     """Through where ten times as many are drawn: and few draws err the most."""
     close = 0
-    for seed in range(8):
+    for seed in range(seeds):
         pairs, result = noisy(8, 3, seed=seed), []
-        for step in range(30):
+        for step in range(steps):
             lower = [ScorePair(tuple(max(0.0, x - step / 2) for x in pair.head), pair.base) for pair in pairs]
             result.append(chance_of_drop(lower, "seed", draws).p)
         assert result == sorted(result, reverse=True)
         close += any(0.03 < p < 0.07 for p in result)
-    assert close >= 4
+    assert close >= seeds / 2
 
 
 DOZEN = noisy(12, 3, worse=3)
@@ -272,7 +277,8 @@ def test_slightly_lower_scores_never_raise_an_enumerated_p(pairs, data):
     assert after.p <= before.p
 
 
-def test_p_value_does_not_rise_above_the_limit_if_lower_score_makes_it_sampled():
+@pytest.mark.parametrize("seeds", ["abcd", pytest.param("abcdefghij", marks=pytest.mark.simulate)])
+def test_p_value_does_not_rise_above_the_limit_if_lower_score_makes_it_sampled(seeds):
     """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
     held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
     few = noisy(4, 3, seed=41, worse=10)
@@ -281,7 +287,7 @@ def test_p_value_does_not_rise_above_the_limit_if_lower_score_makes_it_sampled()
     assert abs(after.p - before.p) <= 3 * math.sqrt(before.p * (1 - before.p) / 99_990) < 0.05 - before.p
     # Where nothing varies nothing is drawn; lowered by a hair it is, and p does not rise.
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
-    for seed in "abcd":
+    for seed in seeds:
         before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
         assert before.test == "drawn"
         assert after.p <= before.p
@@ -498,7 +504,8 @@ def test_statistics_of_fifteen_hundred_tests_show_a_drop_of_two_points():
     assert mean_interval([fmean(scores) for scores in head]).low > 40
 
 
-BIG_RUNS = [(1_500, 3), *(pytest.param(*size, marks=pytest.mark.simulate) for size in ((200, 10), (40, 50)))]
+BIG_RUNS = [(1_500, 3), pytest.param(40, 50, marks=pytest.mark.slow)]
+BIG_RUNS += [pytest.param(200, 10, marks=pytest.mark.simulate)]
 
 
 @pytest.mark.parametrize(("tests", "trials"), BIG_RUNS)

@@ -27,7 +27,6 @@ from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
-pytestmark = pytest.mark.usefixtures("few_draws_of_odds")
 TESTS, MOST, RECORDED = 3, 7, 3
 WAYS: dict[str, Plan] = {
     "recorded": Plan((), loops=3),
