@@ -1,8 +1,11 @@
-import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from each_row import each_row
 
 from ci_evals.domain.errors import SuiteError
@@ -173,14 +176,21 @@ def read_or_refuse(text: str) -> Any:
     return None if document.problems else document.value
 
 
-def test_yaml_gives_same_result_without_libyaml(monkeypatch):
-    monkeypatch.delattr(yaml, "CSafeLoader")
-    spec = importlib.util.find_spec("ci_evals.planning.documents.yaml_document")
-    pure = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pure)
-    assert issubclass(pure.Loader, yaml.SafeLoader)
-    monkeypatch.setattr("ci_evals.planning.documents.yaml_document", pure)
-    assert [read_or_refuse(text) for text in YAML_1_2] == [*YAML_1_2.values()]
+WITHOUT_LIBYAML = """
+import json, sys
+sys.modules["yaml._yaml"] = None
+import yaml
+from test_document import YAML_1_2, read_or_refuse
+assert not yaml.__with_libyaml__
+print(json.dumps([read_or_refuse(text) for text in YAML_1_2]))
+"""
+
+
+def test_yaml_gives_same_result_without_libyaml():
+    paths = os.pathsep.join(path for path in (str(Path(__file__).parent), *sys.path) if path)
+    command, env = [sys.executable, "-c", WITHOUT_LIBYAML], os.environ | {"PYTHONPATH": paths}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [*YAML_1_2.values()]
 
 
 def test_yaml_merge_keys_rank_below_own_keys_and_merge_only_mappings():
