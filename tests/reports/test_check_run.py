@@ -200,7 +200,7 @@ def test_passed_run_has_no_annotations_and_skipped_run_a_single_notice():
     assert notice.message == "Evals skipped: this fork has no secrets."
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(800))
 @given(case=st.sampled_from(sorted(cases.CASES.keys() - {"unproven"})), text=hostile_text.any_text)
 def test_annotation_with_hostile_text_is_one_line_without_commands(case, text):
     """All cases but one, which has no text that `proven` lacks."""

@@ -1,7 +1,11 @@
 """The story of a run: computed once, the same for the same results, and all that reports read."""
 
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +30,6 @@ from ci_evals.reports.page import page
 from ci_evals.reports.story import tables
 from ci_evals.reports.story.comparison_runs import ComparisonRun
 from ci_evals.reports.story.story import story_of
-from ci_evals.reports.story.table import Column
 
 
 def test_report_story_is_deterministic_and_immutable():
@@ -117,14 +120,36 @@ def test_cost_per_trial_counts_only_gated_agent_among_several():
     )
 
 
-def test_table_column_added_in_one_place_appears_in_every_report(monkeypatch):
-    column = Column("line", show=lambda row: f"L{row.test.line}")
-    name, result, *others = tables.TEST_COLUMNS
-    monkeypatch.setattr(tables, "TEST_COLUMNS", (name, result, column, *others))
-    story = story_of(build.results(build.suite_result("Refunds", build.test_result("Refund", line=731))))
-    for report in (console.render(story), documents.summary(story), "".join(page.render(story))):
-        assert "line" in report
-        assert "L731" in report
+RESULT = '    Column("result", words=True, marked=True, show=lambda row: test_words.test_result(row.test)),\n'
+LINE = '    Column("line", show=lambda row: f"L{row.test.line}"),\n'
+SHOW = """
+import sys; sys.path[:0] = sys.argv[1:]
+import builders as build
+from ci_evals.reports import console
+from ci_evals.reports.markdown import documents
+from ci_evals.reports.page import page
+from ci_evals.reports.story.story import story_of
+
+story = story_of(build.results(build.suite_result("Refunds", build.test_result("Refund", line=731))))
+reports = [console.render(story), documents.summary(story), "".join(page.render(story))]
+print("<<next>>".join(reports))
+"""
+
+
+@pytest.mark.slow
+def test_table_column_added_in_one_place_appears_in_every_report(tmp_path):
+    source = Path(tables.__file__).parents[2]
+    shutil.copytree(source, tmp_path / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = tmp_path / source.name / "reports/story/tables.py"
+    text = changed.read_text(encoding="utf-8")
+    assert text.count(RESULT) == 1
+    changed.write_text(text.replace(RESULT, RESULT + LINE), encoding="utf-8")
+    paths = [str(tmp_path), *[path for path in sys.path if path and Path(path) != source.parent]]
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", SHOW, *paths]
+    shown = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout
+    reports = shown.split("<<next>>")
+    assert [("line" in report, "L731" in report) for report in reports] == [(True, True)] * 3
 
 
 QUARANTINE = {"reason": "The sandbox drops orders @all", "until": "2026-12-31", "owner": "Ann"}
