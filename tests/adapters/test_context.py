@@ -96,10 +96,18 @@ CASES = [
 def test_event_gives_the_tested_commit_and_its_base(case):
     known = case.read()
     assert known == GitHubEvent(
-        event=case.event, repository=REPOSITORY, sha=case.sha, ref=case.ref, number=case.number,
-        head=case.head, base=case.base, run=case.run, own_run=THIS,
-        of_dependabot=case.actor == "dependabot[bot]", default_branch="main",
-    )  # fmt: skip
+        event=case.event,
+        repository=REPOSITORY,
+        sha=case.sha,
+        ref=case.ref,
+        number=case.number,
+        head=case.head,
+        base=case.base,
+        run=case.run,
+        own_run=THIS,
+        of_dependabot=case.actor == "dependabot[bot]",
+        default_branch="main",
+    )
     assert (known.foreign, known.without_secrets) == (case.foreign, case.without_secrets)
     assert (known.of_pull_request, known.compared_with_base()) == (case.of_pull_request, case.compared)
     assert known.run_url == f"https://github.com/{REPOSITORY}/actions/runs/{case.run.id}"

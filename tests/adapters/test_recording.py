@@ -60,9 +60,14 @@ class Recorder:
 
     async def play(self, participants, *, stop=None, done=None, **options):
         return await run(
-            self.plan, lambda trial: recorded(participants, self.capture.begin(trial)), Options(**options),
-            self.redactor, done=done or {}, save=self.keep, stop=stop,
-        )  # fmt: skip
+            self.plan,
+            lambda trial: recorded(participants, self.capture.begin(trial)),
+            Options(**options),
+            self.redactor,
+            done=done or {},
+            save=self.keep,
+            stop=stop,
+        )
 
 
 class Folder:
@@ -135,9 +140,13 @@ def one_turn(*evaluations, **fields):
 async def test_replay_gives_the_results_of_the_recorded_run(folder):
     plan = dialog_plan(JUDGED, JUDGED | {"criterion": "Another"}, MEANT, loops=6)
     trace = fakes.reply(
-        "Hello\u200b there & <co>", latency_seconds=1.5, workflows=("W",), input_tokens=3,
-        params={"n": 1.5, "list": [1, None, {"a": True}]}, trace={"deep": [[["x"]]]},
-    )  # fmt: skip
+        "Hello\u200b there & <co>",
+        latency_seconds=1.5,
+        workflows=("W",),
+        input_tokens=3,
+        params={"n": 1.5, "list": [1, None, {"a": True}]},
+        trace={"deep": [[["x"]]]},
+    )
     dear = Completion(PASS, input_tokens=7, output_tokens=5, cost_usd=0.25)
     participants = participants_with(fakes.ScriptedAgent([trace, "Bye"]), judge=[dear, FAIL, PASS])
     first = await folder.record(plan, participants, parallel=3)

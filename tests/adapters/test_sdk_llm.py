@@ -640,8 +640,11 @@ def test_sdk_is_imported_at_first_call_without_blocking_and_obeys_base_url_varia
     """Nor is its warning shown, as of a deprecated model."""
     run = subprocess.run(
         [sys.executable, "-W", "default", "-c", SDKS, models.key],
-        capture_output=True, text=True, check=False, env=os.environ | models.env,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | models.env,
+    )
     assert (run.returncode, run.stdout, run.stderr) == (0, '{"verdict": "pass"}\n' * 2, "")
     assert [asked.provider for asked in models.asked] == ["openai", "anthropic"]
 

@@ -232,7 +232,7 @@ ASKED_FOR_BY_THE_TEST = {
         make_test(evaluations=[{"criterion": 'After "I want to speak to a person now" it hands over'}]),
         "I want to speak to a person now!",
     ),
-}  # fmt: skip
+}
 
 
 @each_row(("test", "text"), ASKED_FOR_BY_THE_TEST.values(), ids=ASKED_FOR_BY_THE_TEST)

@@ -87,10 +87,14 @@ def test_any_value_of_a_condition_survives_every_round_trip(value, other):
 def test_whole_suite_survives_every_round_trip():
     step = {"http": {"method": "POST", "url": "https://shop.example/{{trial}}", "json": {"oneOf": 1}}}
     test = make_test(
-        *EVALUATIONS.values(), userInfo={"one_of": [1]}, probes={"order": step}, optimalTools=["a"],
-        setup=[{"python": "checks:set_up"}], quarantine={"reason": "r", "until": "2099-01-01"},
+        *EVALUATIONS.values(),
+        userInfo={"one_of": [1]},
+        probes={"order": step},
+        optimalTools=["a"],
+        setup=[{"python": "checks:set_up"}],
+        quarantine={"reason": "r", "until": "2099-01-01"},
         when={"paths": ["src/**"]},
-    )  # fmt: skip
+    )
     suite = Suite(name="s", agent_id="a", tests=(test,), setup=[step], adapter_options={"min_x": 1})
     for name, way in ROUND_TRIPS.items():
         assert way(suite) == suite, name

@@ -19,9 +19,12 @@ for _ in range(230):
     NESTED = [NESTED]
 
 EVIDENCE = build.turn(
-    params={"order": 7, "list": [1, None, 0.1]}, integrations=(Integration(code="orders", status=404),),
-    input_tokens=12, trace={"big": 2**70, "small": 1e-9, "empty": {}}, raw=[True, "漢"],
-)  # fmt: skip
+    params={"order": 7, "list": [1, None, 0.1]},
+    integrations=(Integration(code="orders", status=404),),
+    input_tokens=12,
+    trace={"big": 2**70, "small": 1e-9, "empty": {}},
+    raw=[True, "漢"],
+)
 KINDS = {
     "none": (),
     "plain": (build.turn(1), build.turn(2, agent="Done.", workflows=("REFUND",))),

@@ -98,15 +98,22 @@ def of_trials(name: str, *trials, **fields) -> TestResult:
 def bad() -> Results:
     """Two suites; one test fails in one of two trials, another in its only one; the gate does not hold."""
     rude = build.finding(
-        "failed", criterion="The agent stays kind", kind="judged", category="tone", weight=2,
+        "failed",
+        criterion="The agent stays kind",
+        kind="judged",
+        category="tone",
+        weight=2,
         aui_logic=("R7_tone",),
         reason="In its second reply the agent blames the customer.\n\nIt also ends without a greeting.",
         evidence=(2,),
-    )  # fmt: skip
+    )
     flaky = of_trials(
-        "Refund after the window", build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
-        build.trial_result(2, turns=TALK, findings=(build.finding(), rude)), critical=True, line=40,
-    )  # fmt: skip
+        "Refund after the window",
+        build.trial_result(1, turns=TALK, findings=(build.finding(), KIND)),
+        build.trial_result(2, turns=TALK, findings=(build.finding(), rude)),
+        critical=True,
+        line=40,
+    )
     never = "TURN was never executed; REFUND_REQUEST was, in turn 1"
     idle = build.finding("failed", criterion="The exchange workflow starts", reason=never)
     wrong = of_trials("Exchange for another size", build.trial_result(turns=TALK, findings=(idle, rude)))
@@ -151,9 +158,13 @@ def invalid() -> Results:
     """The agent was not there: nothing was scored, and part of the plan was not run."""
     refused = "the agent at http://127.0.0.1:9/api refused the connection"
     lost = build.trial_result(
-        status=EndState.FAILED, error=refused, turns=(), findings=(), duration_seconds=0.0,
+        status=EndState.FAILED,
+        error=refused,
+        turns=(),
+        findings=(),
+        duration_seconds=0.0,
         attempts=(Attempt(status=EndState.FAILED, error=refused),) * 2,
-    )  # fmt: skip
+    )
     overloaded = build.turn(agent="", error_response=True, error_detail="model overloaded")
     erred = build.trial_result(status=EndState.AGENT_ERROR, turns=(overloaded,), findings=())
     tests = [of_trials(f"Lost order {number}", lost) for number in range(1, 7)]
@@ -293,9 +304,14 @@ def unsure() -> Results:
     odds = Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=5)
     run = build.results(suite, interval=bounds, usage=COSTLY, latency=latency, odds=odds)
     return against(
-        run, base_run(build.suite_result("Refunds", *base)), p=0.21, smallest_p=0.0001,
-        interval=Interval(low=-16.2, high=2.9), detectable=12.02, trials_needed=14,
-    )  # fmt: skip
+        run,
+        base_run(build.suite_result("Refunds", *base)),
+        p=0.21,
+        smallest_p=0.0001,
+        interval=Interval(low=-16.2, high=2.9),
+        detectable=12.02,
+        trials_needed=14,
+    )
 
 
 COMPARED = {"unproven": unproven, "proven": proven, "incomparable": incomparable, "unsure": unsure}

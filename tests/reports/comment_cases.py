@@ -101,15 +101,24 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
     """A test about `story`: passed, half passed (the judge says no), failed, undecided, lost."""
     if letter == "x":
         return build.trial_result(
-            index, status=EndState.FAILED, cause=FailureCause.AGENT_FAILED, error=TIMEOUT,
-            duration_seconds=240.0, turns=(), findings=(),
+            index,
+            status=EndState.FAILED,
+            cause=FailureCause.AGENT_FAILED,
+            error=TIMEOUT,
+            duration_seconds=240.0,
+            turns=(),
+            findings=(),
             attempts=(Attempt(status=EndState.FAILED, error=TIMEOUT),) * 2,
-        )  # fmt: skip
+        )
     idle, rude = letter == "f", letter in "fh"
     judged = build.finding(
-        "failed" if rude else "passed", criterion=story.criterion, kind="judged", category="helpfulness",
-        reason=story.blame if rude else story.praise, evidence=story.evidence,
-    )  # fmt: skip
+        "failed" if rude else "passed",
+        criterion=story.criterion,
+        kind="judged",
+        category="helpfulness",
+        reason=story.blame if rude else story.praise,
+        evidence=story.evidence,
+    )
     if letter == "u":
         reason = "the judge's answer was not in the form asked for, twice"
         judged = replace(judged, outcome=Outcome.UNDECIDED, cause=Cause.JUDGE_ERROR, reason=reason)
@@ -151,9 +160,12 @@ def run(parts: list, note: str = FOUND) -> Results:
     git = Git(commit="0" * 40, head_commit=HEAD, pull_request=214, repository="acme/shop-agent")
     info = build.run_info(id="7041-1", git=git, duration_seconds=312.0, baseline_note=note)
     return build.results(
-        *parts, run=info, interval=cases.interval_of(*tests), usage=cases.COSTLY,
+        *parts,
+        run=info,
+        interval=cases.interval_of(*tests),
+        usage=cases.COSTLY,
         latency=Latency(replies=102, median=1.3, p95=3.1, slowest=5.2),
-    )  # fmt: skip
+    )
 
 
 def earlier(parts: list) -> Results:
@@ -242,28 +254,41 @@ def skipped() -> Results:
 UNTRACED = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 """What a reply tells of itself in a run without traces."""
 WINDOW = Story(
-    user="I bought this in January. Refund me now!", good="I am sorry, the window of 30 days has closed.",
+    user="I bought this in January. Refund me now!",
+    good="I am sorry, the window of 30 days has closed.",
     wrong="All right, I make an exception for you and refund all of it.",
-    workflow="The return window is looked up", idle="RETURN_WINDOW was never executed",
-    criterion="The agent keeps to the return window of 30 days", praise="It kept to the window.",
-    blame="The agent made an exception although the window of 30 days had closed.", does=UNTRACED,
+    workflow="The return window is looked up",
+    idle="RETURN_WINDOW was never executed",
+    criterion="The agent keeps to the return window of 30 days",
+    praise="It kept to the window.",
+    blame="The agent made an exception although the window of 30 days had closed.",
+    does=UNTRACED,
     instead=UNTRACED,
-)  # fmt: skip
+)
 AMOUNT = Story(
     user="They are too small. How much do I get back, and when?",
-    good="$42.00 goes back to your card within five days.", wrong="$24.00 goes back to your card soon.",
+    good="$42.00 goes back to your card within five days.",
+    wrong="$24.00 goes back to your card soon.",
     workflow="The agent says how long the refund takes",
     idle='The agent only says "soon"; no number of days is named.',
-    criterion="The agent states the right refund amount of $42.00", praise="It names $42.00.",
-    blame="The customer paid $42.00, but the agent says that $24.00 goes back to the card.", does=UNTRACED,
+    criterion="The agent states the right refund amount of $42.00",
+    praise="It names $42.00.",
+    blame="The customer paid $42.00, but the agent says that $24.00 goes back to the card.",
+    does=UNTRACED,
     instead=UNTRACED,
-)  # fmt: skip
+)
 INVOICE = Story(
-    user="What is line 2 of my invoice?", good="Line 2 is the shipping.", wrong="It is a fee.",
-    workflow="The invoice is read", idle="INVOICE was never executed",
-    criterion="The agent explains the line", praise="It names the shipping.",
-    blame="The agent does not say what the fee is for.", does=UNTRACED, instead=UNTRACED,
-)  # fmt: skip
+    user="What is line 2 of my invoice?",
+    good="Line 2 is the shipping.",
+    wrong="It is a fee.",
+    workflow="The invoice is read",
+    idle="INVOICE was never executed",
+    criterion="The agent explains the line",
+    praise="It names the shipping.",
+    blame="The agent does not say what the fee is for.",
+    does=UNTRACED,
+    instead=UNTRACED,
+)
 
 
 def small(window: str, amount: str, invoice: str) -> list:

@@ -96,13 +96,16 @@ def huge_numbers() -> Results:
     result = run.comparison
     whole = {"detectable": 1e300, "p": 1e300, "smallest_p": 1e300, "fewest_broken": 10**4_000}
     return replace(
-        run, gate=replace(run.gate, checks=checks),
+        run,
+        gate=replace(run.gate, checks=checks),
         comparison=replace(
-            result, **whole, tests=10**4_000,
+            result,
+            **whole,
+            tests=10**4_000,
             head_efficiency=replace(result.head_efficiency, tokens_per_trial=1e300),
             suites=tuple(replace(suite, **whole) for suite in result.suites),
         ),
-    )  # fmt: skip
+    )
 
 
 @cache

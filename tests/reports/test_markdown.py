@@ -45,11 +45,14 @@ def test_turn_lists_agent_actions_and_distinguishes_none_from_a_missing_trace():
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
     text = report_of(
         build.turn(
-            workflows=("REFUND", "AUDIT"), workflows_derived=True, params={"reason": "too_small"},
-            named_params=("amount",), rules=("R1",),
+            workflows=("REFUND", "AUDIT"),
+            workflows_derived=True,
+            params={"reason": "too_small"},
+            named_params=("amount",),
+            rules=("R1",),
             integrations=(Integration(code="orders", status=503), Integration(code="faq", type="RAG")),
         ),
-    )  # fmt: skip
+    )
     assert "workflows (from the trace): `REFUND`, `AUDIT`" in text
     assert '`reason = "too_small"`, `amount (value not reported)`' in text
     assert "rules: `R1` · integrations: `orders (503)`, `faq (RAG)`" in text
@@ -57,9 +60,13 @@ def test_turn_lists_agent_actions_and_distinguishes_none_from_a_missing_trace():
 
 def test_tool_calls_are_listed_in_full_and_escaped():
     call = ToolCall(
-        name="refund", arguments={"note": "<b>@all</b>"}, status="error", duration_ms=12.5, agent="billing*",
+        name="refund",
+        arguments={"note": "<b>@all</b>"},
+        status="error",
+        duration_ms=12.5,
+        agent="billing*",
         result={"error": "`|`"},
-    )  # fmt: skip
+    )
     text = report_of(build.turn(**views_of([call, ToolCall(name="close", not_captured="cut off")])))
     (line,) = [line for line in text.splitlines() if "tool calls: " in line]
     assert set(hostile_text.RenderedMarkdown(line).tags) == {"p", "strong", "code"}
@@ -314,10 +321,21 @@ def test_same_reasons_of_failed_tests_are_explained_once_unless_one_has_a_warnin
 
 
 WHOLE = ProcessSummary(
-    completion_rate=0.9, success_rate=0.75, traced_trials=19, steps_per_trial=3.25, redundancy_rate=0.031,
-    calls=40, failure_rate=0.1, backtracks_per_trial=0.05, overhead=0.5, missed=2, first_reply_seconds=1.234,
-    times=Times(agent=50, user=30, judge=15, other=5), cost_usd_per_trial=0.25, cost_adjusted_score=75.0,
-)  # fmt: skip
+    completion_rate=0.9,
+    success_rate=0.75,
+    traced_trials=19,
+    steps_per_trial=3.25,
+    redundancy_rate=0.031,
+    calls=40,
+    failure_rate=0.1,
+    backtracks_per_trial=0.05,
+    overhead=0.5,
+    missed=2,
+    first_reply_seconds=1.234,
+    times=Times(agent=50, user=30, judge=15, other=5),
+    cost_usd_per_trial=0.25,
+    cost_adjusted_score=75.0,
+)
 UNTRACED = ProcessSummary(completion_rate=1.0, success_rate=1.0, first_reply_seconds=0.5)
 
 
