@@ -6,11 +6,10 @@ import builders as build
 import cases
 import comment_cases
 import hostile_text
+import pytest
 from each_row import each_row
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 from plans import make_plan, scorecard, trial
-from property_examples import examples
 
 from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn
@@ -200,8 +199,8 @@ def test_passed_run_has_no_annotations_and_skipped_run_a_single_notice():
     assert notice.message == "Evals skipped: this fork has no secrets."
 
 
-@settings(max_examples=examples(800))
-@given(case=st.sampled_from(sorted(cases.CASES.keys() - {"unproven"})), text=hostile_text.any_text)
+@pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))
+@given(text=hostile_text.any_text)
 def test_annotation_with_hostile_text_is_one_line_without_commands(case, text):
     """All cases but one, which has no text that `proven` lacks."""
     for one in annotations(story_of(hostile_text.fill_free_text(cases.made(case), text))):

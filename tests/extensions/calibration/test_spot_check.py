@@ -224,6 +224,13 @@ def test_judge_that_is_harsh_on_new_answers_is_detected_and_the_change_corrected
     assert judge < -25 < people < 12
     assert "The gate goes by the judge." in ran.stdout
     assert not (tmp_path / "calibration.json").exists()
+    options = ("--spot-check=base", "--items=60", "--seed=3")
+    few = ci_evals("label", "head", "--output=few", *options, cwd=tmp_path)
+    assert "30 + 30 verdicts to label" in few.stdout, few.stderr
+    sheet = (tmp_path / "few/sheet.csv").read_text(encoding="utf-8")
+    (tmp_path / "ada.csv").write_text(filled_sheet(answers_of_person(sheet, "ada")))
+    ran = ci_evals("calibrate", "ada.csv", "--results=head", *options, cwd=tmp_path)
+    assert "(30 + 30 labels" in ran.stdout, ran.stderr
     alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)
     assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
 
