@@ -35,7 +35,7 @@ def test_sample_is_spread_evenly_over_groups_by_the_seed(most):
     assert most < 2 or any(taken != spread_evenly(groups, most, f"seed {number}") for number in range(5))
 
 
-async def test_results_do_not_depend_on_concurrency():
+async def test_preference_results_are_equal_at_any_concurrency():
     judge = seeded_judges.pairwise_judge(0.6, 0.2)
     result = pair_runs(run_of_agent("ours"), run_of_agent("theirs"), 40, 0)
 

@@ -166,7 +166,7 @@ def test_extensions_in_a_checkout_are_not_loaded(target, tmp_path):
     assert b"greet" not in ran.stdout
 
 
-def test_example_extension_of_the_page_works_and_all_parts_are_named_there(site, tmp_path):
+def test_example_extension_of_the_page_runs_and_page_lists_all_needed_names(site, tmp_path):
     (line,) = tomllib.loads(blocks("toml", PAGE)[0])["project"]["entry-points"][GROUP].items()
     write_lines(site, " = ".join(line))
     (site / line[1]).mkdir()
@@ -342,7 +342,7 @@ def test_invalid_option_or_agent_kind_of_an_extension_is_named(site, tmp_path):
     assert (ran.returncode, "kinds.agent_kinds has a kind that is no `AgentKind`" in ran.stderr) == (0, True)
 
 
-def test_missing_or_doubly_provided_adapter_is_refused(target, tmp_path, site):
+def test_missing_or_doubly_provided_adapter_is_refused_with_the_reason(target, tmp_path, site):
     (tmp_path / "s.json").write_text(json.dumps(SUITE | {"adapter": "rasa"}))
     for command in ("validate", "run"):
         ran = run(target, command, "s.json", cwd=tmp_path)

@@ -123,7 +123,7 @@ def deleted(request, tmp_path):
 
 
 @pytest.mark.slow
-def test_commands_and_saved_runs_work_with_extensions_deleted(deleted, tmp_path):
+def test_commands_run_and_saved_runs_keep_their_data_with_extensions_deleted(deleted, tmp_path):
     """All other modules import, commands work, and a saved run keeps what it has of the extensions."""
     root, names, new = deleted
     trusted = reliability_cases.results_with_all_studies()

@@ -148,7 +148,7 @@ async def test_calls_are_in_order_with_results_workflows_and_tokens():
     assert done.reply.handed_over is None
 
 
-async def test_run_without_calls_had_none_but_its_rules_tokens_and_state_are_unknown():
+async def test_run_without_calls_has_no_calls_but_unknown_rules_tokens_and_state():
     # The protocol reports all calls, but no rules, and no tokens that were never counted.
     done = await talk(ag_ui_run(text="Hello"))
     assert (done.reply.tool_calls, done.reply.workflows) == ((), ())

@@ -32,7 +32,7 @@ def lm_eval(folder: str, kind: str) -> ResultSet:
     return read_set(str(path.relative_to(FILES)))
 
 
-def test_lm_eval_samples_count_once_per_filter_and_reported_score_is_their_mean():
+def test_lm_eval_samples_count_once_per_filter_and_reported_score_is_the_mean():
     results = lm_eval("base", "shop_words")
     assert (results.suite, results.arm) == ("shop_words", None)
     assert outcomes_by_test(results) == {str(i): [i % 2 == 0] for i in range(6)}

@@ -55,7 +55,7 @@ def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @each_row("epochs", [[{"epoch": "1"}, {"epoch": "2"}], [{"epoch": "1"}] * 2, [{}, {}], [None] * 2])
-def test_error_in_one_epoch_does_not_affect_other_epoch(epochs):
+def test_error_in_one_epoch_leaves_the_outcome_of_the_other_epoch(epochs):
     first, second = ({"metadata": epoch} for epoch in epochs)
     assert eee_samples(first, second | {"error": "gone"}) == {"one": [PASSED, ERROR]}
     assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}

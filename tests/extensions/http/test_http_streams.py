@@ -321,7 +321,7 @@ async def test_recorded_stream_of_an_ai_sdk_server_is_read():
     ({"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
      "they belong to the connection"),
 ])  # fmt: skip
-def test_incompatible_stream_options_are_refused(options, message):
+def test_incompatible_stream_options_are_refused_with_the_reason(options, message):
     given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
     with pytest.raises(ValidationError, match=message):
         HttpOptions.model_validate(given)

@@ -694,7 +694,7 @@ def test_input_messages_become_turns_and_item_without_user_message_is_left_out()
     ('{"item"', "eval_items_1.jsonl:1"),
     ("", "holds no records"),
 ])  # fmt: skip
-def test_file_without_openai_rows_is_refused(text, message):
+def test_file_without_openai_rows_is_refused_with_the_reason(text, message):
     with pytest.raises(UsageError, match=message):
         openai(text)
 

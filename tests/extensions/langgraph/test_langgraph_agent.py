@@ -84,7 +84,7 @@ async def test_failed_langgraph_run_is_an_error_response():
     assert (reply.error_response, reply.error_detail) == (True, "RuntimeError: the model is down")
 
 
-async def test_unknown_assistant_is_agent_error():
+async def test_unknown_langgraph_assistant_is_agent_error_with_the_reason():
     with recorded_http.serve_recorded(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
         agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)

@@ -161,7 +161,7 @@ def test_missing_shard_leaves_no_verdict_in_any_command(shards):
     assert (shards / "j/tests.xml").exists()
 
 
-def test_extra_or_overlapping_results_are_refused(shards):
+def test_extra_or_overlapping_results_are_refused_and_named(shards):
     merge(shards, "shards", "--shards=1", code=2, text="--shards=1, but there are 2 results")
     assert not (shards / "results").exists()
     shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")

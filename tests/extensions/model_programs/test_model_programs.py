@@ -262,7 +262,7 @@ def test_version_parts_are_compared_as_numbers(program):
     ("Claude the Robot 7", "does not report its version, but 'Claude the Robot 7': is it Claude Code?"),
     ("", "does not report its version, but ''"),
 ])  # fmt: skip
-def test_old_or_foreign_claude_is_refused(program, version, text):
+def test_old_or_foreign_claude_program_is_refused_with_the_reason(program, version, text):
     with pytest.raises(UsageError, match=re.escape(text)):
         program(version=version)
 
@@ -356,6 +356,6 @@ async def test_secrets_in_output_of_copilot_are_redacted(copilot):
 @pytest.mark.parametrize(("version", "message"), [
     ("GitHub Copilot CLI 1.0.5.", "1.0.5, and 1.0.102 is needed"), ("copilot", "is it GitHub Copilot CLI"),
 ])  # fmt: skip
-def test_old_or_foreign_copilot_is_refused(copilot, version, message):
+def test_old_or_foreign_copilot_program_is_refused_with_the_reason(copilot, version, message):
     with pytest.raises(UsageError, match=message):
         copilot(version=version)

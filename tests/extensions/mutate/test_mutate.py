@@ -139,7 +139,7 @@ def test_needed_share_is_null_if_the_gate_never_fails_or_fails_without_faults():
     assert "even without faults" in Path("results/mutations.md").read_text()
 
 
-def test_invalid_options_and_unusable_results_or_suites_are_refused(capsys):
+def test_invalid_options_results_or_suites_of_mutate_are_refused_with_the_reason(capsys):
     results = Path("results/_results.json")
     Path("results").mkdir()
     assert mutate() == (2, None)

@@ -245,7 +245,7 @@ def test_estimated_cost_ignores_the_cache_of_the_run(run, settings_here):
     assert refuses(settings_here, "a part of it says nothing", **limited) == error
 
 
-def test_changed_missing_or_untrusted_suite_is_refused(run, settings_here, monkeypatch):
+def test_noise_of_changed_missing_or_untrusted_suite_is_refused(run, settings_here, monkeypatch):
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
     message = "the test 'Test 3' of 'Stub' has changed since the run"
     assert "Test 4" not in refuses(settings_here, message)
@@ -258,7 +258,7 @@ def test_changed_missing_or_untrusted_suite_is_refused(run, settings_here, monke
     refuses(settings_here, r"suite\.json: the run's suite is gone")
 
 
-def test_results_of_replay_or_without_conversations_are_refused(run, settings_here):
+def test_noise_of_replayed_run_or_run_without_conversations_is_refused(run, settings_here):
     path = run / "results/_results.json"
     text = path.read_text()
     data = json.loads(text)

@@ -643,7 +643,7 @@ async def test_key_is_checked_without_model_call():
     (broken({"output": response("Hi")["output"]}), "has no id, by which the next message could continue"),
     (world.fault(404, "Previous response not found"), "answered with status 404 to POST /v1/responses"),
 ])  # fmt: skip
-async def test_unusable_answer_of_responses_api_is_agent_error(answer, why):
+async def test_unusable_answer_of_responses_api_is_agent_error_with_the_reason(answer, why):
     assert why in await error_of(answer)
 
 

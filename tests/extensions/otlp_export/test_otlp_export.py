@@ -222,7 +222,7 @@ def test_spans_and_logs_are_sent_in_parts(exported):
     ("http://x", "nothing", f"{HEADERS} is not a list"),
     ("http://x", "key=a%0Ab", "no HTTP header can carry"),
 ])  # fmt: skip
-def test_invalid_endpoint_or_headers_are_refused(url, headers, message):
+def test_invalid_otlp_endpoint_or_headers_are_refused_without_showing_secrets(url, headers, message):
     with pytest.raises(UsageError) as refused:
         check(url, {HEADERS: headers})
     assert (message in str(refused.value), "secret-of-mine" in str(refused.value)) == (True, False)

@@ -131,7 +131,7 @@ WRONG_CODES = ("German", "d", "de_AT", "")
         ),
     ],
 )
-def test_invalid_persona_or_key_is_refused(test, suite, problem):
+def test_invalid_persona_or_key_is_refused_with_its_place(test, suite, problem):
     assert problems(suite_of(auto_test(**test), **suite)) == [problem]
 
 

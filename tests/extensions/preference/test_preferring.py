@@ -109,7 +109,7 @@ EMPTY = as_saved_run(run_of_tests(build.test_result("x", trials=(_TURNLESS,)), i
     (run_of_agent("a", 1), OTHER_TEST, "no test in common that is defined alike"),
     (EMPTY, OTHER_TEST, "no pair of conversations"),
 ])  # fmt: skip
-def test_incomparable_runs_are_refused(head, base, message):
+def test_incomparable_runs_are_refused_with_the_reason(head, base, message):
     with pytest.raises(UsageError, match=message):
         pair_runs(head, base, 10, 0)
 

@@ -219,7 +219,7 @@ async def test_context_function_is_called_once_per_conversation(kind, function):
     ("agents", f"{__name__}:USER", "is not a function but of the type dict"),
     ("google.adk", f"{__name__}:connect", "an agent of Google ADK takes no context"),
 ])  # fmt: skip
-def test_unusable_context_function_is_refused(kind, function, text):
+def test_unusable_context_function_is_refused_with_the_reason(kind, function, text):
     with pytest.raises(UsageError, match=f"mine: adapterOptions.context: '{function}'.* ?{text}"):
         agent_of(create_agent(kind), "mine", AgentSettings(options={"context": function}))
 

@@ -268,7 +268,7 @@ async def test_environment_of_run_reaches_agents_of_workers(tmp_path):
     (("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
      "--cluster, --start: workers on other machines cannot reach an agent that is started here"),
 ])  # fmt: skip
-def test_options_that_cluster_does_not_support_are_refused(tmp_path, options, message):
+def test_options_that_cluster_does_not_support_are_refused_with_the_reason(tmp_path, options, message):
     if not options and find_spec("ray"):
         pytest.skip("Ray is installed here")
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES}

@@ -393,7 +393,7 @@ EMPTY_CRITERION = "is not valid in saved results: criterion"
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )
-async def test_invalid_saved_trials_are_refused(spoil, message):
+async def test_invalid_saved_trials_are_refused_before_the_judge_is_asked(spoil, message):
     data = json.loads(report_texts.results_json_text(await run_with(suite({}), judge_saying("pass"))))
     spoil(data["suites"][0]["tests"][0]["trials"][0])
     judge = judge_saying("pass")

@@ -147,7 +147,7 @@ def test_baseline_is_found_or_named_and_a_missing_one_causes_a_warning(past, cap
     assert "This is c." in page_in(past / "b")
 
 
-def test_invalid_options_formats_baselines_and_results_are_refused(past):
+def test_invalid_formats_baselines_and_results_are_refused_before_any_report(past):
     message = r"unknown format 'pdf'\. Formats: html, markdown, junit, ctrf, json, badge"
     with pytest.raises(UsageError, match=message):
         write_reports(past / "a", format="html,pdf")

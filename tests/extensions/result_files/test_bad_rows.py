@@ -218,7 +218,7 @@ def ok_row(test: str = "t", **fields: Any) -> Row:
     ([ok_row(cost_usd=float("nan"))], "cost is nan"),
     ([ok_row(score=0.5, cost_usd=0.1, seconds=0)], None),
 ])  # fmt: skip
-def test_invalid_row_is_refused(rows, message):
+def test_invalid_row_is_refused_with_the_reason(rows, message):
     with nullcontext() if message is None else pytest.raises(UsageError, match=re.escape(message or "")):
         check(ResultSet(suite="s", rows=rows), SourceFile("f.json", b""), READER)
 

@@ -135,7 +135,7 @@ def test_invalid_retry_or_flaky_field_makes_its_test_an_error(fields, reason):
     (report(entry("passed", retries=10**9)), "retries of 'a' is 1,000,000,000"),
     (report(), "has no rows"),
 ])  # fmt: skip
-def test_broken_report_is_refused(text, message):
+def test_broken_ctrf_report_is_refused_with_the_reason(text, message):
     with pytest.raises(UsageError, match=message):
         read(text)
 

@@ -97,7 +97,7 @@ def test_nested_and_namespaced_suites_are_read_as_groups_or_parts_of_names():
     ("<promptfoo/>", "no known format"),
     ("<a", "no known format"),
 ])  # fmt: skip
-def test_broken_or_foreign_file_is_refused(text, message):
+def test_broken_or_foreign_junit_file_is_refused_with_the_reason(text, message):
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
 

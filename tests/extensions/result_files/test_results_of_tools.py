@@ -245,7 +245,7 @@ def mutations(value: Any) -> list[Any]:
     "human-eval/base.jsonl_results.jsonl", "gaia/base.jsonl", "promptfoo/shop.jsonl",
     "eee/base/numbers_samples.jsonl", "agentbench/base/demo-agent/dbbench-std/runs.jsonl",
 ])  # fmt: skip
-def test_field_of_wrong_type_is_usage_error_or_ignored(name):
+def test_field_of_wrong_type_raises_nothing_but_usage_error_that_names_the_file(name):
     lines = name.endswith(".jsonl")
     document = json.loads((FILES / name).read_text().partition("\n")[0]) if lines else load_json(name)
     for mutated in mutations(document):

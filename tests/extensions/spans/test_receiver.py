@@ -176,7 +176,7 @@ ODD_VALUES = {
 }
 
 
-async def test_malformed_span_values_are_ignored(receiver):
+async def test_malformed_span_values_are_left_out_and_the_call_is_read(receiver):
     attributes = [None, {"key": None, "value": {"stringValue": "x"}}, *span(attributes=TOOL)["attributes"]]
     attributes += [{"key": key, "value": value} for key, value in ODD_VALUES.items()]
     hostile = {"startTimeUnixNano": "9" * 400, "endTimeUnixNano": -5, "name": ["no", "text"], "status": "no"}

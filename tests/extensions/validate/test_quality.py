@@ -488,6 +488,6 @@ async def test_rubric_criterion_counts_as_passed_in_probe_from_its_pass_at_grade
     (build.results(played_suite("A", range(3), status=EndState.FAILED)), "no finished conversation"),
     (build.results(), "it has no judged verdict to judge again"),
 ])  # fmt: skip
-def test_results_without_anything_to_probe_are_refused(run, message):
+def test_results_without_anything_to_probe_are_refused_with_the_reason(run, message):
     with pytest.raises(UsageError, match=message):
         questions_for(as_saved_run(run), [suite("A", range(3))], 5, 0)

@@ -180,7 +180,7 @@ async def test_refused_oversized_or_cut_http_answer_is_an_error_without_secrets(
      "the header A holds characters that no HTTP"),
     ({"url": "http://127.0.0.1:9/x", "headers": {"A\n": "b"}}, "got no answer from 127.0.0.1:9: "),
 ])  # fmt: skip
-async def test_invalid_url_or_header_is_an_error(probe_value, http, why):
+async def test_invalid_url_or_header_of_http_step_is_an_error_with_the_reason(probe_value, http, why):
     assert f"the http step {why}" in (await probe_value(http=http)).error
 
 
@@ -207,7 +207,7 @@ SILENT_FAILURE = "import os, sys, time; os.close(1); os.close(2); time.sleep(1.5
     ([sys.executable, "-c", "for _ in range(200): print('x' * 100_000)"], "printed more than 10 MB"),
     ([sys.executable, "-c", "while True: print('x' * 100_000)"], "printed more than 10 MB"),
 ])  # fmt: skip
-async def test_failed_or_verbose_command_is_an_error(probe_value, command, why):
+async def test_failed_or_verbose_command_step_is_an_error_with_the_reason(probe_value, command, why):
     assert why in (await probe_value(command=command)).error
 
 
