@@ -80,7 +80,7 @@ def read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-def tests_of(results: dict[str, Any]) -> list[dict[str, Any]]:
+def each_test(results: dict[str, Any]) -> list[dict[str, Any]]:
     return [test for suite in results["suites"] for test in suite["tests"]]
 
 
@@ -118,9 +118,9 @@ def test_shards_are_balanced_and_leave_comparison_to_merge(played_runs):
     assert sum(shard["counts"]["tests"] for shard in shards) == whole["counts"]["tests"]
     before = {
         test["name"]: sum(trial["durationSeconds"] for trial in test["trials"])
-        for test in tests_of(read(played_runs / "before/_results.json"))
+        for test in each_test(read(played_runs / "before/_results.json"))
     }
-    seconds = [sum(before[test["name"]] for test in tests_of(shard)) for shard in shards]
+    seconds = [sum(before[test["name"]] for test in each_test(shard)) for shard in shards]
     assert max(seconds) - min(seconds) <= max(before.values())
     for index, shard in enumerate(shards, 1):
         assert shard["comparison"] is None
