@@ -5,7 +5,6 @@ import json
 import random
 import re
 import string
-import time
 from base64 import b64decode, b64encode, encodebytes, urlsafe_b64encode
 from urllib.parse import quote, quote_plus
 
@@ -13,6 +12,7 @@ import builders as build
 from each_row import each_row
 from hypothesis import example, given
 from hypothesis import strategies as st
+from processor_time import at_most
 from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
@@ -161,10 +161,9 @@ def test_redaction_time_per_megabyte_is_small():
     redactor.text("built when it is first asked")
     words = ["the", "agent", "said:", "order", "4005", "will", "arrive", "on", "Monday,", "please", "confirm"]
     text = " ".join(draw.choices(words, k=400_000))
-    started = time.process_time()
-    assert redactor.text(text) == text
-    assert redactor.text(text + keys[3]) == text + MASK
-    assert time.process_time() - started < 8 * 0.04 * len(text) / 1e6
+    with at_most(loops=10 * len(text) // 1_000_000):
+        assert redactor.text(text) == text
+        assert redactor.text(text + keys[3]) == text + MASK
 
 
 REPEATED = ["s", 'sk-"pr\u00f6j', "sk" + " " * 90, "sk-" + "\\n" * 90, "%25", "&amp;", "\\"]
@@ -174,9 +173,8 @@ REPEATED = ["s", 'sk-"pr\u00f6j', "sk" + " " * 90, "sk-" + "\\n" * 90, "%25", "&
 def test_repetitive_text_does_not_slow_redaction(unit):
     redactor = Redactor(keys=[KEY, "sssssssssssssss", "sk" * 20])
     redactor.text(KEY)
-    started = time.process_time()
-    redactor.text(unit * (500_000 // len(unit)))
-    assert time.process_time() - started < 2
+    with at_most(loops=60):
+        redactor.text(unit * (500_000 // len(unit)))
 
 
 @each_row(

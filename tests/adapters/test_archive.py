@@ -4,7 +4,6 @@ import contextlib
 import io
 import stat
 import struct
-import time
 import zipfile
 import zlib
 
@@ -12,6 +11,7 @@ import pytest
 from github_api import zip_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processor_time import at_most
 from property_examples import examples
 
 from ci_evals.adapters.github import archive
@@ -125,11 +125,9 @@ def test_archive_that_lists_too_many_files_is_rejected():
     many = 100_000
     names = b"".join(entry + b"%08d" % number for number in range(many))
     end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 0xFFFE, 0xFFFE, len(names), 4, 0)
-    before = time.process_time()
-    assert archive_error(b"PK\x03\x04" + names + end) == (
-        "lists too many files; upload only the _results.json of the output folder"
-    )
-    assert time.process_time() - before < 1
+    with at_most(loops=30):
+        error = archive_error(b"PK\x03\x04" + names + end)
+    assert error == "lists too many files; upload only the _results.json of the output folder"
 
 
 def test_error_tells_a_damaged_archive_from_a_file_that_is_no_zip_or_no_json():
