@@ -2,6 +2,7 @@ import json
 import time
 
 import builders as build
+import pytest
 from doc_pages import ROOT, code, table
 from each_row import each_row
 from hypothesis import given
@@ -141,6 +142,7 @@ def test_last_number_is_read_in_many_formats_and_expected_number_must_be_alone()
         assert whole_number(text) is None
 
 
+@pytest.mark.slow  # it computes
 @each_row("piece", ["1e9 ", "-$1 ", "1x10^99 ", "1.1 ", "-"])
 def test_number_search_time_is_bounded_for_long_answers(piece):
     """Only the end of a very long one is looked at; an expected number is never long."""

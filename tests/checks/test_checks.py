@@ -3,6 +3,7 @@
 from itertools import product
 
 import builders as build
+import pytest
 from each_row import each_row
 from every_evaluation import EVALUATIONS
 from pydantic import TypeAdapter
@@ -70,6 +71,7 @@ def test_check_of_replies_does_not_depend_on_the_trace(name, reply):
     assert CHECKS[name].decide(transcript(reply)) == CHECKS[name].decide(transcript(silent))
 
 
+@pytest.mark.slow  # it computes
 @each_row("name", CHECKS)
 def test_check_whose_pass_can_be_undone_by_later_reply_reports_it(name):
     check = CHECKS[name]

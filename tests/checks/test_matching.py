@@ -42,6 +42,7 @@ def test_matcher_accepts_matching_values_and_rejects_others(written, meeting, ot
     assert [meets_matcher(value, written) for value in others] == [False] * len(others)
 
 
+@pytest.mark.slow  # it computes
 def test_catastrophic_pattern_is_undecided_unless_another_condition_fails():
     endless = {"regex": "^(a|aa)+$"}
     assert meets_matcher("a" * 60 + "!", endless) is None

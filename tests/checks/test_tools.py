@@ -106,6 +106,7 @@ def test_maximum_of_calls_is_undecided_if_unknown_calls_could_exceed_it():
     assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
 
 
+@pytest.mark.slow  # it computes
 def test_catastrophic_pattern_is_tried_once_for_many_calls():
     long = [call("pay", "unknown", note=f"{'a' * 60}!{number}") for number in range(50)]
     endless = {"note": {"regex": "^(a|aa)+$"}}

@@ -2,6 +2,7 @@
 
 import unicodedata
 
+import pytest
 from each_row import each_row
 from test_strict import decide, outcome
 
@@ -219,6 +220,7 @@ def test_tool_name_with_a_prefix_does_not_match_and_the_reason_notes_that_name()
         assert ("another name" in verdict.reason) is is_noted
 
 
+@pytest.mark.slow  # it computes
 @each_row(
     "part",
     ["**a ", "<!--", "[[[[", "\\", "`", "&#1", "_a ", "\u0301", "\u202e", "<b", "\u3164 ", "*`_~"],

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from each_row import each_row
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -352,6 +353,7 @@ PARTS = ("Agent: ", "User: ", "\n", "a b c d.", '"', "{", "###", "*", "(", "CANC
 texts = st.text(max_size=200) | st.lists(st.sampled_from(PARTS)).map("".join)
 
 
+@pytest.mark.slow  # it computes
 @given(st.lists(texts, min_size=2, max_size=8), texts)
 @settings(max_examples=examples(30))
 def test_any_text_is_checked_with_one_violation_per_rule_and_turn(lines, remark):

@@ -54,6 +54,7 @@ async def count_passed(judge, runs: int = RUNS) -> int:
     return sum([(await control.ask(judge(seed), Redactor())).passed for seed in range(runs)])
 
 
+@pytest.mark.slow  # it computes
 @each_row("answers", [ANSWERS, ("pass", "fail"), ("pass", "pass", "pass", "fail")])
 async def test_judge_that_answers_at_random_fails_in_99_of_100_runs(answers):
     assert await count_passed(at_random(*answers)) <= RUNS // 100

@@ -211,6 +211,7 @@ turn:
         read("a:\n  <<: {[1]: 2}\n", "s.yaml")
 
 
+@pytest.mark.slow  # it computes
 def test_yaml_that_grows_too_large_by_aliases_is_refused():
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)

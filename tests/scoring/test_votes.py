@@ -67,6 +67,7 @@ def contains(estimate: Estimate | None, truth: float) -> bool:
     return estimate is not None and estimate.low <= truth <= estimate.high
 
 
+@pytest.mark.slow  # it computes
 def test_agreement_intervals_contain_the_truth_as_often_as_stated():
     """95 in a hundred, in spite of votes that were asked for only since the first ones had disagreed."""
     whole = agreement_of(suite_of_votes(1)).whole

@@ -61,6 +61,7 @@ async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
             return await attack(ask, targets(run, most, 0), 0, STUDY_TIME), models, ask
 
 
+@pytest.mark.slow  # it computes
 async def test_attack_recovers_the_known_success_rate_of_one_kind(monkeypatch):
     report, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
     kinds = {kind.name: kind for kind in report.kinds}

@@ -196,6 +196,7 @@ def fails(healthy, broken, affected, rate, rng):
     return not decide(GateInput(results), POLICY, RunEnding()).passed
 
 
+@pytest.mark.slow  # it computes
 async def test_gate_fails_as_often_as_predicted():
     result = await shares(["call_dropped"], copies=3)
     for predicted, real in result.values():

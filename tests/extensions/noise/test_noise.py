@@ -37,6 +37,7 @@ def covers(estimate: Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
 
 
+@pytest.mark.slow  # it computes
 def test_noise_intervals_cover_known_variances_and_shares():
     rng = random.Random(8)
     result = [sources_of(simulated_scores(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]

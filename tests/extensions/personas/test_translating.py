@@ -235,6 +235,7 @@ def test_suite_without_languages_is_not_translated(models):
     assert [path.name for path in Path().glob("*.lock.yaml")] == ["german.lock.yaml"]
 
 
+@pytest.mark.slow  # it computes
 def test_lock_file_of_over_a_megabyte_can_be_read_back(models):
     models.answer = lambda question: bracketed_translation(question).replace("word", "शब्दों")
     write_suite(*(refund_test(f"T{n}", turns=[{"user": f"{n} {'word ' * 5000}"}]) for n in range(20)))

@@ -257,6 +257,7 @@ def test_json_and_json_lines_are_read_and_a_broken_line_is_named():
     assert SourceFile("f", b"a,b\n").json_lines() is None
 
 
+@pytest.mark.slow  # it computes
 def test_zip_members_are_read_up_to_300_mb_and_damaged_zip_file_is_refused():
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -220,6 +220,7 @@ def few_objects():
     gc.unfreeze()
 
 
+@pytest.mark.slow  # it computes
 @pytest.mark.usefixtures("few_objects")
 async def test_decoding_large_export_does_not_block_event_loop(receiver):
     """While large exports are read, everything else goes on.
