@@ -1,4 +1,4 @@
-"""What servers tell of their limits, and when a request may be sent again, and after how long."""
+"""Limits that servers report, and whether and when a refused request may be sent again."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

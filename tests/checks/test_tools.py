@@ -88,7 +88,7 @@ def test_reason_of_a_missing_call_names_the_calls():
     ("undecided", ([UNCAPTURED],), {"argsMode": "exact"}),
 ])  # fmt: skip
 def test_call_check_is_undecided_if_unknown_calls_or_arguments_could_change_it(wanted, turns, fields):
-    """Be it all calls of a turn, or the arguments of one."""
+    """All calls of a turn may be unknown, or the arguments of one call."""
     assert outcome("tool_called", *turns, toolName="refund", **fields) == wanted
 
 

@@ -108,7 +108,7 @@ SUFFIXES = {"suites": ".json", "prices": ".json", "labels": ".csv"}
 
 
 def bad_files(folder: Path, ending: str):
-    """Make everything that is no file to read anew in a folder, each under its name."""
+    """Create what cannot be read as a file, one of each kind, and yield its name."""
     os.mkfifo(folder / f"pipe{ending}")
     yield f"pipe{ending}"
     (folder / f"zero{ending}").symlink_to("/dev/zero")

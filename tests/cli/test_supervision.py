@@ -206,16 +206,16 @@ def test_processes_started_before_command_keep_running(tmp_path, work):
         "while not os.path.exists('working'): time.sleep(0.01)\n"
         "if not os.fork():\n"
         "    if os.fork(): os._exit(0)\n"
-        "    held = open('grandchild', 'w'); time.sleep(3000)\n"
-        "os.wait(); held = open('child', 'w'); time.sleep(3000)\n"
+        "    open_file = open('grandchild', 'w'); time.sleep(3000)\n"
+        "os.wait(); open_file = open('child', 'w'); time.sleep(3000)\n"
     )
-    held = [tmp_path / "child", tmp_path / "grandchild"]
-    waits = f"while not all(map(os.path.exists, {[*map(str, held)]})): time.sleep(0.01)"
+    open_files = [tmp_path / "child", tmp_path / "grandchild"]
+    waits = f"while not all(map(os.path.exists, {[*map(str, open_files)]})): time.sleep(0.01)"
     work = f"open('working', 'w')\n    {waits}\n    {DAEMON}{work}"
     code = f"{IMPORTS}\ndef work():\n    {work}\nrun_command(work, ['run'])"
     command = ["sh", "-c", f'{sys.executable} server.py & exec "$@"', "sh", sys.executable, "-c", code]
     ran = subprocess.run(command, cwd=tmp_path, env=CLEAN_ENV, check=False, timeout=300)
-    left = [link for file in held for link in open_descriptors(file)]
+    left = [link for file in open_files for link in open_descriptors(file)]
     for link in left:
         os.kill(int(link.parts[2]), signal.SIGKILL)
     assert ran.returncode == (1 if work.endswith("return 1") else 3)

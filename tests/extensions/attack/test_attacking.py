@@ -200,7 +200,7 @@ async def test_attack_text_stays_inside_data_block_of_every_prompt(shown):
 
 
 def _stands_in(attack: Attack, prompt: str, name: str) -> bool:
-    """Whether the attack is in a block, as data that says just what the agent wrote."""
+    """Return whether the block has the attack as data, exactly as the agent wrote it."""
     data = seeded_judges.prompt_block(prompt, name)
     turns = data if isinstance(data, list) else []
     return f"fine\n\n{attack.text}" in [one.get("agent", "") for one in turns if isinstance(one, dict)]
